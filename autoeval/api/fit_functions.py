@@ -113,7 +113,15 @@ def fit(
 
     check_level(level)
     check_names(boxes, BoxOptions)
-    target = _target(target, score_thr, iou)
+    if score_thr is None:
+        refuse_given({"iou": None if iou == IOUS[0] else iou}, "goes with --score-thr")
+    elif target not in MEASURES:
+        raise InputError(
+            "--score-thr goes with --target precision, recall or f1. A fit learns all thresholds: "
+            "name one when you estimate."
+        )
+    if target in MEASURES:
+        target = named_target(target, score_thr, iou)
     group = None if group is None else str(group)  # a name, also where somebody numbers groups
     typed: dict[str, Any] = {"img_dir": img_dir, "group": group, "trained_here": trained_here}
     typed |= {"categories": categories, "data_root": data_root}
@@ -168,27 +176,6 @@ def fit(
         settings=settings,
     )
     return write_fit_outputs(fitted, folder)
-
-
-def _target(target: str, score_thr: float | None, iou: float) -> str:
-    """Return the name of a target with its threshold, such as ``recall@0.3``.
-
-    Raises
-    ------
-    InputError
-        If a threshold comes with an average precision, an IoU without a threshold, or precision,
-        recall or f1 without one.
-    """
-    if score_thr is None:
-        refuse_given({"iou": None if iou == IOUS[0] else iou}, "goes with --score-thr")
-    if score_thr is None:
-        return target if target not in MEASURES else named_target(target)
-    if target not in MEASURES:
-        raise InputError(
-            "--score-thr goes with --target precision, recall or f1. A fit learns all thresholds: "
-            "name one when you estimate."
-        )
-    return named_target(target, score_thr, iou)
 
 
 def fit_task(

@@ -17,7 +17,6 @@ from autoeval.labels import PLAN
 if TYPE_CHECKING:
     from autoeval.commands.command_line import Given
     from autoeval.comparison.comparison import Comparison, Gate
-    from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.runtime.files import PathLike
 
 STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
@@ -64,7 +63,6 @@ def show(
     verbose : bool
         Print everything.
     """
-    from autoeval.api.compare_detectors import named_estimators
     from autoeval.report.comparison import (
         comparison_markdown,
         comparison_page,
@@ -75,8 +73,7 @@ def show(
     from autoeval.runtime.files import write_text
 
     typed = given.values
-    fits = named_estimators(typed["estimators"])
-    gate = None if max_loss is None else result.gate(max_loss / 100, next(iter(fits)))
+    gate = None if max_loss is None else result.gate(max_loss / 100)
     facts = about(
         given.command_line,
         detectors=", ".join(given.words["estimators"]),
@@ -84,7 +81,7 @@ def show(
         predictions=", ".join(typed["predictions"] or ()),
         labels=typed["labels"],
     )
-    label_command = after_compare(given, fits, result, gate)
+    label_command = after_compare(given, result, gate)
     values = comparison_values(result, gate, facts, label_command)
     print_result(comparison_text(result, gate, verbose=verbose), values, as_json=json)
     written = comparison_page(result, gate, facts).write(Path(work_dir) / PAGE, values)
@@ -100,18 +97,14 @@ def show(
     return STATUS[gate.outcome]
 
 
-def after_compare(
-    given: Given,
-    fits: Mapping[str, AccuracyEstimator],
-    result: Comparison,
-    gate: Gate | None = None,
-) -> str:
+def after_compare(given: Given, result: Comparison, gate: Gate | None = None) -> str:
     """Return the command that plans labels of what shows the difference of two detectors.
 
     Of the best two, or of what leaves a gate undecided. There is none where these are decided,
     where images are labelled without a plan, and where a detector is run.
     """
     from autoeval.api.compare_detectors import NOT_FILES
+    from autoeval.api.options import load_estimator
 
     typed = given.values
     files = typed["predictions"] or [NOT_FILES]
@@ -126,12 +119,13 @@ def after_compare(
         return ""
     if result.n_labelled:
         return _more_of_plan(Path(typed["labels"]).parent, result.n_labelled + n) if gate else ""
-    labelled = all(fits[name].assistance_ is not None for name in (a, b))
-    if typed["target"] or not typed["images"] or not labelled:
+    if typed["target"] or not typed["images"]:
         return ""
     named = typed["estimators"]
     folders = list(named.values() if isinstance(named, Mapping) else named)
-    one, other = list(fits).index(a), list(fits).index(b)
+    one, other = list(result.sites).index(a), list(result.sites).index(b)
+    if any(load_estimator(folders[k]).assistance_ is None for k in (one, other)):
+        return ""
     path = Path(folders[one])
     path = path / ESTIMATOR.name if path.is_dir() else path
     words = ["--estimator", path, "--compare", Path(folders[other])]

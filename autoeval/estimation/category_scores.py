@@ -104,7 +104,8 @@ class CategoryScores:
         images: np.ndarray | None = None,
         probabilities: np.ndarray | None = None,
     ) -> None:
-        found, reference, q = site.boxes, site.reference, site.reference_right
+        found, reference = site.boxes, site.reference
+        q = None if reference is None else site.reference_right
         rows = found.rows_of[category]
         if images is None:
             at_half = site.right_at_half if probabilities is None else probabilities[AT_HALF]
