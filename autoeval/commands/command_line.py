@@ -358,7 +358,22 @@ def check_outputs(values: Mapping[str, Any], command: Command) -> None:
 
 
 def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
-    """Read what was typed behind the name of a command; `InputError` where that is impossible."""
+    """Read what was typed behind the name of a command.
+
+    Parameters
+    ----------
+    name : str
+        Of the command.
+    command : Command
+        Whose options are read.
+    words : sequence of str
+        As the shell gives them; ``~/`` becomes the home folder.
+
+    Raises
+    ------
+    InputError
+        For an unknown option, a missing or repeated value, or one that cannot be read.
+    """
     options = options_of(command)
     typed = words_by_parameter(name, command, words, options)
     values = {parameter: option.default for parameter, option in options.items()}
@@ -397,7 +412,20 @@ def words_by_parameter(
 ) -> dict[str, list[list[str]]]:
     """Return the words behind each option that was typed, a list each time that it was.
 
-    Words behind no option are those of the positional parameters.
+    Words behind no option are those of the positional parameters. ``--work_dir`` is ``--work-dir``;
+    what begins with a hyphen and a digit, a dot or a comma is a value.
+
+    Parameters
+    ----------
+    name, command, words
+        See `read_words`.
+    options : mapping of str to Option
+        Of the command, by parameter.
+
+    Raises
+    ------
+    InputError
+        For an unknown option, with the nearest there is, or a word that belongs to none.
     """
     parser = ArgumentParser(
         add_help=False, allow_abbrev=False, exit_on_error=False, argument_default=SUPPRESS
@@ -446,7 +474,18 @@ def words_by_parameter(
 
 
 def value_of(option: Option, words: Sequence[str]) -> Any:
-    """Read the words of an option as its kind says."""
+    """Read the words of an option as its kind says.
+
+    Raises
+    ------
+    InputError
+        If a word is none of its choices, or no number where one is expected.
+
+    Examples
+    --------
+    >>> value_of(Option(("--n",), int, (), False, 20), ["5"])
+    5
+    """
     if option.kind is bool:
         return option.default is not True
     values: list[Any] = []
@@ -539,7 +578,17 @@ def short_help(name: str, command: Command) -> str:
 
 
 def help_of(name: str, command: Command, *, one_line: bool = False) -> str:
-    """Return what the function does, and each option with its docstring, or one line of that."""
+    """Return what the function does, and each option with its docstring, or one line of that.
+
+    Parameters
+    ----------
+    name : str
+        Of the command.
+    command : Command
+        Its functions: of the docstring what stands before ``Parameters``, then each parameter.
+    one_line : bool
+        One line an option.
+    """
     explained, width = _explained(command), min(get_terminal_size().columns, WIDEST)
     about = inspect.getdoc(resolve_name(command.function)) or ""
     options = options_of(command)

@@ -100,8 +100,19 @@ def show(
 def after_compare(given: Given, result: Comparison, gate: Gate | None = None) -> str:
     """Return the command that plans labels of what shows the difference of two detectors.
 
-    Of the best two, or of what leaves a gate undecided. There is none where these are decided,
-    where images are labelled without a plan, and where a detector is run.
+    Of the best two, or of what leaves a gate undecided. There is none (an empty text) where these
+    are decided, where images are labelled without a plan, and where a detector is run.
+
+    Parameters
+    ----------
+    given : Given
+        What was typed.
+    fits : mapping of str to AccuracyEstimator
+        By name of the detector.
+    result : Comparison
+        Of them.
+    gate : Gate, optional
+        Whether a candidate may replace the others.
     """
     from autoeval.api.compare_detectors import NOT_FILES
     from autoeval.api.options import load_estimator

@@ -98,6 +98,15 @@ def after_fit(given: Given, folder: Path, *, from_files: bool) -> str:
     """Return the command that estimates new images by what a fit wrote; capitals stand for files.
 
     A fit whose reference detector was given by its boxes needs these of the new images, too.
+
+    Parameters
+    ----------
+    given : Given
+        What was typed.
+    folder : Path
+        What the fit wrote.
+    from_files : bool
+        Whether it read predictions.
     """
     path = folder / ESTIMATOR.name
     boxes = ["--predictions", "NEW.json"] if from_files else []
@@ -217,7 +226,18 @@ def after_estimate(
 
     There is none where the interval needs no labels, where the images came from standard input,
     and where a plan would be refused: it needs what was fitted on enough labelled boxes, and a
-    target that labels measure. `path` is that of the estimator.
+    target that labels measure.
+
+    Parameters
+    ----------
+    given : Given
+        What was typed.
+    path : path-like
+        Of the estimator.
+    estimator : AccuracyEstimator
+        That the estimate is by.
+    estimate : Estimate
+        At a new site.
     """
     from autoeval.accuracy.measures import OperatingPoint
     from autoeval.labels.values import LEVELS

@@ -122,7 +122,24 @@ def show(
 
 
 def _sent(webhook: str, folder: Path, given: Given, monitored: Monitored) -> bool:
-    """Send the alarms that were not sent before; False where that did not work."""
+    """Send the alarms that were not sent before.
+
+    Parameters
+    ----------
+    webhook : str
+        Address.
+    folder : Path
+        Of the monitor, which remembers what was sent.
+    given : Given
+        What was typed.
+    monitored : Monitored
+        The run.
+
+    Returns
+    -------
+    bool
+        False where that did not work; the alarms are then sent by the next run.
+    """
     from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.report.alarms import new_alarms, post_json, remember
 

@@ -213,7 +213,16 @@ def export_checkpoint(
 ) -> None:
     """Save weights in half precision, classes and training log; loads with ``weights_only=True``.
 
-    `trained` is a checkpoint of mmengine's runner, `log` what `train_detector` returns.
+    Parameters
+    ----------
+    trained : path-like
+        A checkpoint of mmengine's runner.
+    log : mapping
+        What `train_detector` returns.
+    target : path-like
+        File to write.
+    classes : tuple of str
+        What the labels stand for.
     """
     state = torch.load(trained, map_location="cpu", weights_only=False)["state_dict"]
     half = {name: t.half() if t.is_floating_point() else t for name, t in state.items()}
@@ -269,7 +278,17 @@ def measure(detector: MMDetector, environment: str, n_images: int, *, seed: int 
 
 
 def measure_samples(detector: MMDetector, samples: Samples, name: str) -> MeanAP:
-    """Match what a detector finds on labelled images with their labels; `name` is for display."""
+    """Match what a detector finds on labelled images with their labels.
+
+    Parameters
+    ----------
+    detector : MMDetector
+        Of ``vehicle``.
+    samples : Samples
+        Labelled images.
+    name : str
+        Shown beside the progress.
+    """
     metric = MeanAP([CATEGORY])
     settings = ScoredSettings(repeats=0, wants=())
     observer = Observer(detector, Task("road world", (CATEGORY,), ()), settings)
@@ -283,7 +302,19 @@ def measure_samples(detector: MMDetector, samples: Samples, name: str) -> MeanAP
 def describe_training(
     log: Mapping[str, Any], table: pd.DataFrame, *, seed: int, commands: Sequence[str]
 ) -> str:
-    """Write the Markdown page about a trained detector."""
+    """Write the Markdown page about a trained detector.
+
+    Parameters
+    ----------
+    log : mapping
+        What `train_detector` returns.
+    table : DataFrame
+        One row an environment, see `measure`.
+    seed : int
+        Of the images that it was measured on.
+    commands : sequence of str
+        That made the detector and the page.
+    """
     shown = table.assign(trained_on=["yes" if name in log["environments"] else ""
                                      for name in table["environment"]])  # fmt: skip
     facts = {

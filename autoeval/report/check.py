@@ -56,7 +56,14 @@ class RunSize:
 def check_text(sites: Sequence[Examined], new: Look | None, size: RunSize) -> str:
     """Return what the terminal shows: the sites, what is wrong with them, and what a run takes.
 
-    new: the images to estimate on, where they are given.
+    Parameters
+    ----------
+    sites : sequence of Examined
+        The labelled sources of a task.
+    new : Look, optional
+        The images to estimate on, where they are given.
+    size : RunSize
+        Of the run to come.
     """
     formats = {"small": "{:.0%}", "brightness": "{:.0f}", "boxes": "{:.0f}", "empty": "{:.0f}"}
     table = site_table(sites, new)
@@ -145,6 +152,15 @@ def _duration(seconds: float) -> str:
 
 
 def _row(site: Examined) -> dict[str, Any]:
+    """Describe a site that can be used.
+
+    Returns
+    -------
+    dict
+        ``source``, numbers of ``images``, of ``unreadable`` ones and of ``boxes``, ``small`` (share
+        of boxes with an area under `SMALL_AREA`), numbers of images that are ``empty``, ``alike``
+        and ``dark``, and the mean ``brightness``, 0 to 255; NaN without labels or images.
+    """
     look, seed_set = site.look, site.seed_set
     assert look is not None
     areas = site.areas()

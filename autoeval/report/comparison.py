@@ -1,4 +1,8 @@
-"""A comparison of detectors as text, page, JSON, and Markdown for a pull request."""
+"""A comparison of detectors as text, page, JSON, and Markdown for a pull request.
+
+Functions of a `Comparison` and, where a loss is allowed, of its `Gate`; `autoeval compare` prints
+and writes them.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,14 @@ POINTS = ("difference", "lower", "upper", "label_free", "carried_over")
 def comparison_text(result: Comparison, gate: Gate | None = None, *, verbose: bool = True) -> str:
     """Return what the terminal shows: the gate, the ranking, the differences to the first.
 
-    verbose: all warnings, and all differences.
+    Parameters
+    ----------
+    result : Comparison
+        Of two detectors or more.
+    gate : Gate, optional
+        Whether a candidate may replace the others.
+    verbose : bool
+        All warnings, and all differences.
     """
     gate_text = (
         "" if gate is None else "\n".join([str(gate), *(f"  {x}" for x in loss_lines(gate))])
@@ -77,9 +88,18 @@ def comparison_values(
     about: Mapping[str, str] = NOTHING,
     label_command: str = "",
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``; `about` is what it is about.
+    """Return the content of ``result.json``.
 
-    label_command: what plans the labels that would probably decide the gate.
+    Parameters
+    ----------
+    result : Comparison
+        Of two detectors or more.
+    gate : Gate, optional
+        Whether a candidate may replace the others.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
+    label_command : str
+        What plans the labels that would probably decide the gate.
     """
     comparison = {
         "target": result.target,
@@ -105,7 +125,10 @@ def comparison_values(
 def comparison_page(
     result: Comparison, gate: Gate | None = None, about: Mapping[str, str] = NOTHING
 ) -> Page:
-    """Make the page: the gate, the best detectors, all differences, images that differ."""
+    """Make the page: the gate, the best detectors, all differences, images that differ.
+
+    Parameters are those of `comparison_values`.
+    """
     blocks: list[Block] = []
     if gate is not None:
         reason = str(gate).partition(": ")[2]
@@ -155,7 +178,14 @@ def comparison_markdown(
 ) -> str:
     """Write the differences with their intervals, and the release gate, for a pull request.
 
-    label_command: what plans the labels that would probably decide the gate.
+    Parameters
+    ----------
+    result : Comparison
+        Of two detectors or more.
+    gate : Gate, optional
+        Whether a candidate may replace the others.
+    label_command : str
+        What plans the labels that would probably decide the gate.
     """
     names = escaped_markdown(", ".join(result.detectors))
     parts = [f"### {names}: {result.target} {result.basis}"]

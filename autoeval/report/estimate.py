@@ -112,7 +112,15 @@ def estimate_values(
     detector: str = "",
     about: Mapping[str, str] = NOTHING,
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``; the parameters are those of `estimate_page`."""
+    """Return the content of ``result.json``; the parameters are those of `estimate_page`.
+
+    Returns
+    -------
+    dict
+        ``estimate``, ``unreadable`` (names and reasons), ``warnings`` and ``notes`` of the fit that
+        the estimate does not repeat, ``curve`` where there is one, the evaluation of the fit,
+        ``facts`` of what was run, and ``about``.
+    """
     fit, curve = estimator.fit_result_, site_curve(estimate, estimator, curve)
     own, of_fit = estimate.all_warnings(), fit.warnings if fit else ()
     notices = notice_values(warning for warning in of_fit if warning not in own)
@@ -147,6 +155,7 @@ def estimate_page(
     estimator : AccuracyEstimator
         That it is by. Where it was fitted in this process, its evaluation is shown, too.
     estimate : Estimate
+        At a new site.
     curve : DataFrame, optional
         See `site_curve`, by which it is made where it is not given.
     detector : str
@@ -191,7 +200,14 @@ def site_curve(
 ) -> pd.DataFrame | None:
     """Return precision, recall and F1 at all thresholds where one is estimated, else None.
 
-    curve: returned as it is where it was made before.
+    Parameters
+    ----------
+    estimate : Estimate
+        With its site.
+    estimator : AccuracyEstimator
+        That it is by.
+    curve : DataFrame, optional
+        Returned as it is where it was made before.
     """
     targets = (estimate.target, *estimate.beside)
     point = next(filter(None, map(OperatingPoint.of, targets)), None)
@@ -339,7 +355,15 @@ def estimate_fields(estimate: Estimate) -> dict[str, Any]:
 
 
 def answer_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
-    """Return what was estimated, large, the other targets, all warnings, and the known error."""
+    """Return what was estimated, large, the other targets, all warnings, and the known error.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        At a new site.
+    fit : FitResult, optional
+        How the estimator was evaluated, where that is known.
+    """
     target = find_target(estimate.target)
     value, low, high = estimate.value, estimate.lower, estimate.upper
     interval = f"No interval ({estimate.interval_method})"

@@ -90,7 +90,12 @@ METHOD_FORMATS = {
 def fit_text(estimator: AccuracyEstimator, *, verbose: bool = True) -> str:
     """Return what the terminal shows of a fit.
 
-    verbose: all warnings, and the error on each site that was left out.
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        Fitted in this process, or loaded.
+    verbose : bool
+        All warnings, and the error on each site that was left out.
     """
     fit, held_out = estimator.fit_result_, estimator.held_out_
     errors = figures_text(error_figures(held_out)) if held_out else known_error(estimator)
@@ -316,10 +321,15 @@ def evaluation_blocks(estimator: Fitted) -> list[Block]:
 
 
 def held_out_tables(fit: FitResult) -> tuple[Table, Table]:
-    """Lay out the methods that were evaluated, one row each, and each site that was left out.
+    """Lay out the methods that were evaluated, and each site that was left out.
 
-    The method in use comes first. A row of the second table is a site, with the methods side by
-    side; people see it in the unit of the target, with the mean errors in the last row.
+    Returns
+    -------
+    methods : Table
+        One row a method, that in use first.
+    sites : Table
+        One row a site, with the methods side by side; people see it in the unit of the target, with
+        the mean errors in the last row.
     """
     import pandas as pd
 
@@ -352,8 +362,18 @@ def held_out_tables(fit: FitResult) -> tuple[Table, Table]:
 def method_rows(summaries: Sequence[Mapping[str, Any]], target: Target) -> pd.DataFrame:
     """Lay out the summaries of methods, one row each, in the unit of the target.
 
-    Where a method has no estimate of some site, and the constant's stands there, the last column
-    counts those.
+    Parameters
+    ----------
+    summaries : sequence of mapping
+        See `LeaveOneSourceOut.summary`.
+    target : Target
+        What is estimated.
+
+    Returns
+    -------
+    DataFrame
+        Where a method has no estimate of some site, and the constant's stands there, the last
+        column counts those.
     """
     import pandas as pd
 
@@ -399,7 +419,16 @@ def run_facts(
 ) -> dict[str, str]:
     """Return in words what an estimator was made with, as far as it remembers.
 
-    The detector's name may be empty; `more` facts are of its method.
+    Parameters
+    ----------
+    estimator : Fitted
+        Fitted or loaded.
+    method : str
+        By which it estimates.
+    detector : str
+        Name of the detector; may be empty.
+    more : mapping of str to str
+        Facts of the method.
     """
     from autoeval.detectors.settings import fingerprint
 
@@ -429,7 +458,12 @@ def run_facts(
 def time_table(fit: FitResult | None, unlabelled: Mapping[str, Any] | None) -> list[Table]:
     """Add up the seconds of each stage of the pass; no table where they are not known.
 
-    unlabelled: seconds and images of the pass over the unlabelled images.
+    Parameters
+    ----------
+    fit : FitResult, optional
+        Its table has the seconds of the labelled images.
+    unlabelled : mapping, optional
+        Seconds and images of the pass over the unlabelled images.
     """
     import pandas as pd
 

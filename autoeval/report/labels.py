@@ -1,4 +1,9 @@
-"""A label plan, and an estimate with labels, as text, page and JSON."""
+"""A label plan, and an estimate with labels, as text, page and JSON.
+
+``plan_...`` are functions of a `LabelPlan` (`autoeval label plan`), ``labelled_...`` of a
+`LabelledEstimate` (`autoeval label estimate`), ``unplanned_...`` of both estimates of
+`autoeval estimate --labels`. All numbers shown are in points of 100, those in JSON in [0, 1].
+"""
 
 from __future__ import annotations
 
@@ -68,7 +73,12 @@ ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined
 def plan_text(plan: LabelPlan, *, verbose: bool = True) -> str:
     """Return what the terminal shows of a plan.
 
-    verbose: all warnings, and how the images were drawn.
+    Parameters
+    ----------
+    plan : LabelPlan
+        The images to label.
+    verbose : bool
+        All warnings, and how the images were drawn.
     """
     table = plan.half_widths()
     rows = list(table.itertuples(index=False))
@@ -103,7 +113,15 @@ def plan_values(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> dict[str
 
 
 def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
-    """Make the page of a plan, with the images that lie where it says."""
+    """Make the page of a plan, with pictures of its first images where they are at hand.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        The images to label.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
+    """
     widths = plan.half_widths()
     names = {"half_width": "half-width", "categories_measured": "categories measured"}
     formats: dict[str, Format] = {"half-width": find_target("mAP").text}
@@ -168,8 +186,14 @@ def _draw_text(plan: LabelPlan) -> str:
 def labelled_text(estimate: LabelledEstimate, until: str = "", *, verbose: bool = True) -> str:
     """Return what the terminal shows of an estimate with labels.
 
-    until: whether a wanted half-width is reached; see `until_text`.
-    verbose: all warnings, and each estimate that is combined.
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+        With labels.
+    until : str
+        Whether a wanted half-width is reached; see `until_text`.
+    verbose : bool
+        All warnings, and each estimate that is combined.
     """
     lines, *more = labelled_heads(estimate)
     heads = [lines, until, *more]
@@ -182,9 +206,16 @@ def labelled_values(
     about: Mapping[str, str] = NOTHING,
     until: Mapping[str, float | None] | None = None,
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``; `about` is what it is about.
+    """Return the content of ``result.json``.
 
-    until: whether a wanted half-width is reached, as numbers, where one is wanted.
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+        With labels.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
+    until : mapping of str to float, optional
+        Whether a wanted half-width is reached, as numbers, where one is wanted.
     """
     values = {
         "target": estimate.target,
@@ -256,7 +287,12 @@ def unplanned_text(
 ) -> str:
     """Return what the terminal shows of labels that no plan drew, and of the label-free estimate.
 
-    For the options see `autoeval.report.estimate.estimate_text`.
+    Parameters
+    ----------
+    labelled : LabelledEstimate
+        With the labels, as of a simple random draw.
+    estimate, estimator, verbose, of_fit
+        See `autoeval.report.estimate.estimate_text`.
     """
     fit = estimator.fit_result_
     of_evaluation = figures_text(error_figures(fit.held_out)) if fit and fit.held_out else ""
@@ -525,7 +561,19 @@ def history_blocks(estimate: LabelledEstimate) -> list[Block]:
 def table_in_points(
     name: str, table: pd.DataFrame, caption: str = "", *, on_page: bool = True
 ) -> Table:
-    """Show the accuracies of a table in points of 100."""
+    """Show the accuracies of a table in points of 100.
+
+    Parameters
+    ----------
+    name : str
+        Of the table and its files.
+    table : DataFrame
+        Its columns of `IN_POINTS` are in [0, 1], as files have them.
+    caption : str
+        Above the table.
+    on_page : bool
+        False for files alone.
+    """
     shown = table.rename(columns=lambda column: column.replace("_", " "))
     formats = dict.fromkeys(IN_POINTS, find_target("mAP").text)
     return Table(name, table, shown, formats, caption, on_page=on_page)

@@ -1,4 +1,8 @@
-"""Many sites over time as text, page and JSON: states and alarms, histories, a board of all."""
+"""Many sites over time as text, page and JSON: states and alarms, histories, a board of all.
+
+Functions of a `Monitored`; `autoeval monitor` prints and writes them. What is sent to other
+programs is in ``alarms.py``.
+"""
 
 from __future__ import annotations
 
@@ -74,9 +78,16 @@ def monitored_text(
 ) -> str:
     """Return what the terminal shows: alarms, the sites, why they are in their states, warnings.
 
-    candidate: another detector at these sites.
-    label_commands: what plans labels of a site with an alarm, by site.
-    verbose: all warnings.
+    Parameters
+    ----------
+    monitored : Monitored
+        A run over many sites.
+    candidate : (DataFrame, tuple of str), optional
+        Another detector at these sites.
+    label_commands : mapping of str to str
+        What plans labels of a site with an alarm, by site.
+    verbose : bool
+        All warnings.
     """
     sites, n_more = monitored.sites, len(monitored.sites) - SHOWN
     unit = find_target(monitored.target).unit
@@ -145,7 +156,17 @@ def monitored_page(
     pictures: Pictures = MappingProxyType({}),
     about: Mapping[str, str] = NOTHING,
 ) -> Page:
-    """Make the page of a run over many sites; for `pictures` see `site_pictures`."""
+    """Make the page of a run over many sites.
+
+    Parameters
+    ----------
+    monitored, candidate, label_commands
+        See `monitored_text`.
+    pictures : mapping of str to sequence of (str, str)
+        See `site_pictures`.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
+    """
     counts = pd.Series([site.state for site in monitored.sites]).value_counts()
     alarms = str(len(monitored.alarms))
     blocks: list[Block] = [Headline("Sites with an alarm", alarms, f"of {counts.sum()}")]
@@ -267,12 +288,16 @@ def by_known(rows: pd.DataFrame) -> list[str]:
 def site_board(monitored: Monitored, pictures: Pictures = MappingProxyType({})) -> dict[str, Any]:
     """Return what the script of the page draws: all sites, alarms first, then the worst.
 
-    A reader can search, sort and open its lines. Their items are short plain values, and what is
-    empty is left out. ``note`` is shown small beside the name, ``alarm`` in red, the rest when the
-    line is opened, as it is from the start where ``open`` is true. ``values`` are of the windows
-    ``times``, with their intervals as ``ranges``; ``changes`` are the mean of the ``baseline``, the
-    first so many windows, and the change against it, with its interval; ``marks`` are the windows
-    with an alarm.
+    A reader can search, sort and open its lines.
+
+    Returns
+    -------
+    dict
+        Short plain values; of a line what is empty is left out. ``note`` is shown small beside the
+        name, ``alarm`` in red, the rest when the line is opened, as it is from the start where
+        ``open`` is true. ``values`` are of the windows ``times``, with their intervals as
+        ``ranges``; ``changes`` are the mean of the ``baseline``, the first so many windows, and the
+        change against it, with its interval; ``marks`` are the windows with an alarm.
     """
     target, n_sites = find_target(monitored.target), len(monitored.sites)
     items: list[dict[str, Any]] = []
@@ -354,7 +379,15 @@ def site_pictures(
     """Return pictures of sites by name, data URIs with captions, for `site_board`.
 
     The latest images of the first sites, until there are `MOST_PICTURES`; other sites have none.
-    `paths` are where the images lie now, by name.
+
+    Parameters
+    ----------
+    monitored : Monitored
+        A run over many sites.
+    store : MonitorStore
+        With the boxes.
+    paths : mapping of str to Path
+        Where the images lie now, by name.
     """
     index = store.index()
     index = index[(index["unreadable"] == "") & index["kept"] & index["name"].isin(paths)]

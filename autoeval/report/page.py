@@ -237,7 +237,15 @@ def explained(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Facts:
-    """Named facts, one a row, such as those of `about`; not shown where there are none."""
+    """Named facts, one a row, such as those of `about`; not shown where there are none.
+
+    Parameters
+    ----------
+    facts : mapping of str to str
+        By name.
+    caption : str
+        Above them.
+    """
 
     kind: ClassVar = "facts"
     facts: Mapping[str, str]
@@ -367,7 +375,15 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Warnings:
-    """A box that lists warnings; it is not shown where there are none."""
+    """A box that lists warnings; it is not shown where there are none.
+
+    Parameters
+    ----------
+    warnings : sequence of str
+        As texts or notices.
+    title : str
+        Above them.
+    """
 
     kind: ClassVar = "warnings"
     warnings: Sequence[str]
@@ -476,6 +492,15 @@ class Page:
 
     Tables and charts that have a name are written beside the page, too.
 
+    Parameters
+    ----------
+    title : str
+        Of the page.
+    blocks : list of Block
+        In their order.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> page = Page("Counts <of> cars", [Headline("MAE", "3.2", "95 % interval 2.9 to 3.6")])
     >>> page.blocks += [Table("", pd.DataFrame({"bin": ["0-5"], "MAE": [1.25]}), caption="By bin")]
@@ -706,7 +731,17 @@ def notice_values(warnings: Iterable[Notice]) -> dict[str, Any]:
 
 
 def print_result(text: str, values: Mapping[str, Any], *, as_json: bool = False) -> None:
-    """Print a result, before its page is drawn: a full disk does not lose what was computed."""
+    """Print a result, before its page is drawn: a full disk does not lose what was computed.
+
+    Parameters
+    ----------
+    text : str
+        For people.
+    values : mapping
+        For programs; printed in place of the text with `as_json`.
+    as_json : bool
+        Whether programs read it.
+    """
     print(json.dumps(plain(values), indent=2) if as_json else text, flush=True)
 
 

@@ -55,7 +55,22 @@ def draw_boxes(
 
 
 def pictures_of(boxes: Boxes, images: Sequence[UnlabelledImage], names: Iterable[str]) -> Pictures:
-    """Return images with their boxes, in the order of `names`; those that are not at hand lack."""
+    """Return images with their boxes.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Detected boxes.
+    images : sequence of UnlabelledImage
+        Images that are at hand.
+    names : iterable of str
+        Ids of those to draw; others than `images` are left out.
+
+    Returns
+    -------
+    list of (ndarray, str)
+        In the order of `names`, with the name as caption; empty without OpenCV.
+    """
     if not images or not has_opencv():
         return []
     files = {image.image_id: image for image in images}
@@ -76,7 +91,19 @@ def has_opencv() -> bool:
 def picture_of(
     file: UnlabelledImage, clean: Detections, perturbed: tuple[Detections, ...], caption: str
 ) -> tuple[np.ndarray, str]:
-    """Draw an image with its boxes; gray, with the reason, where it can no longer be read."""
+    """Draw an image with its boxes; grey, with the reason, where it can no longer be read.
+
+    Parameters
+    ----------
+    file : UnlabelledImage
+        The image.
+    clean : Detections
+        See `draw_boxes`.
+    perturbed : tuple of Detections
+        See `draw_boxes`.
+    caption : str
+        Below the picture.
+    """
     try:
         return draw_boxes(file.read(), clean, perturbed), caption
     except UnreadableImageError as error:

@@ -263,6 +263,13 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
     the estimate. The other scores are there what pairs usually have at that value of the score: on
     the least-squares line through the panel's pairs, or through the labelled ones where there are
     none. The band is the prediction interval; a line ends where no estimate would be given.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        The fit.
+    estimate : Estimate, optional
+        Drawn as a star.
     """
     import pandas as pd
 
@@ -317,7 +324,20 @@ def chart_of_scores(
     """Make the chart of every score of the training table, and of the held-out estimates.
 
     The scores in use come first where there are `lines` along some of them, else the held-out
-    estimates. Scores of single categories are left out. The `cloud` stands behind.
+    estimates. Scores of single categories are left out.
+
+    Parameters
+    ----------
+    estimator : Fitted
+        Whose table is drawn.
+    method : str
+        By which it estimates.
+    estimate : Estimate, optional
+        Drawn as a star.
+    lines : mapping of str to RegressionBand, optional
+        By score.
+    cloud : Cloud, optional
+        Stands behind.
     """
     import pandas as pd
 

@@ -88,7 +88,15 @@ def _not_reached(choice: ThresholdChoice) -> str:
 def choice_values(
     choice: ThresholdChoice, about: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``; `about` is what it is about."""
+    """Return the content of ``result.json``.
+
+    Parameters
+    ----------
+    choice : ThresholdChoice
+        The threshold and the curve that it was chosen on.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
+    """
     threshold = {
         "target": choice.target,
         "value": choice.value,

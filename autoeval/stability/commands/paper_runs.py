@@ -32,7 +32,21 @@ RELEASED: Final = "released"
 
 @dataclass(frozen=True)
 class PaperRun:
-    """One detector on one task; `alias` is its name in print, `folder` keeps its rows."""
+    """One detector on one task.
+
+    Parameters
+    ----------
+    alias : str
+        Its name in print.
+    options : mapping
+        Of the command, for this detector.
+    observer : Observer
+        Runs it in the words of the task.
+    available : AvailableData
+        The sources at hand.
+    folder : Path
+        Keeps its rows.
+    """
 
     alias: str
     options: Mapping[str, Any]
@@ -149,7 +163,16 @@ def find_runs(
 ) -> dict[tuple[str, str], PaperRun]:
     """Load each detector for the tasks that have enough data, naming those that cannot be.
 
-    `wanted` are aliases of detectors, and tasks; `data` is by task.
+    Parameters
+    ----------
+    given : mapping
+        Options of the command.
+    wanted : list of (str, str)
+        Aliases of detectors, and tasks.
+    data : dict of str to AvailableData
+        By task.
+    work_dir : Path
+        Where rows are kept.
     """
     from autoeval.estimation.observation.observing import Observer
 

@@ -27,11 +27,30 @@ _CAPTION = 0.6  # height of the text in it
 
 
 def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) -> tuple[str, ...]:
-    """Write the images (PNG, so that no pixel changes) and ``annotations.json``.
+    """Write the images of a sample set and ``annotations.json``.
 
-    The annotations come last: where they exist the sample set is complete and nothing is done;
-    where they do not, images that are there already are not written again. Returns which could not
-    be read and are left out, and why.
+    Images are PNG, so that no pixel changes. The annotations come last: where they exist the sample
+    set is complete and nothing is done; where they do not, images that are there already are not
+    written again.
+
+    Parameters
+    ----------
+    sample_set : SampleSet
+        The images and labels to make.
+    folder : Path
+        Where they go.
+    bar : tqdm, optional
+        Advanced by each image.
+
+    Returns
+    -------
+    tuple of str
+        Images that could not be read and are left out, and why.
+
+    Raises
+    ------
+    InputError
+        If no image can be read.
     """
     ann_file = folder / "annotations.json"
     if ann_file.exists():
@@ -106,6 +125,17 @@ def contact_sheet(
 
     Boxes are drawn in a colour for each category, crowds with thin lines; the transforms stand
     above each image.
+
+    Parameters
+    ----------
+    seed_sets : sequence of SeedSet
+        One a row.
+    recipes : sequence of sequence of Recipe
+        Of each seed set.
+    n_columns : int
+        Sample sets to show, at most.
+    bar : tqdm, optional
+        Advanced by each image.
     """
     n_columns = 1 + min(n_columns, max(map(len, recipes)))
     width, height = _WIDTH * n_columns, _HEIGHT * len(seed_sets)

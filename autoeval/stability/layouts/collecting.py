@@ -1,4 +1,9 @@
-"""From what a layout says of each image to a label set, with what is missing named."""
+"""From what a layout says of each image to a label set, with what is missing named.
+
+Readers of published layouts (``person_layouts.py``, ``driving_layouts.py``, ``other_layouts.py``)
+make a `Marked` of each box and call `collect_labels`; `LAYOUTS` of `autoeval.io.labels.any_format`
+names them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +28,13 @@ Box = tuple[float, float, float, float]
 
 @contextmanager
 def reading(path: Path, layout: str) -> Iterator[None]:
-    """Name file and layout in an `InputError` for whatever is malformed in the body."""
+    """Name file and layout for whatever is malformed in the body.
+
+    Raises
+    ------
+    InputError
+        In place of the errors of `MALFORMED`.
+    """
     try:
         yield
     except InputError:
@@ -40,9 +51,21 @@ def unread(layout: str, what: str) -> BadItems:
 
 @dataclass(frozen=True)
 class Marked:
-    """One box of an image, in pixels, and whether evaluation ignores it.
+    """One box of an image.
 
-    Its category is `ANY` for an area in which nothing of any category was labelled.
+    Parameters
+    ----------
+    category : str
+        `ANY` for an area in which nothing of any category was labelled.
+    xywh : tuple of 4 floats
+        Left, top, width, height, pixels.
+    ignored : bool
+        Whether evaluation ignores it.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite.
     """
 
     category: str
@@ -63,11 +86,28 @@ def collect_labels(
     categories: Iterable[str] = (),
     warnings: Iterable[Notice] = (),
 ) -> LabelSet:
-    """Make a label set of the boxes of each image, by its path relative to the image folder.
+    """Make a label set of the boxes of each image.
 
-    `sizes` are heights and widths where the layout gives them, the others are read from the files.
-    `categories` are those of the layout, whether there are boxes of them or not; others come
-    behind.
+    Parameters
+    ----------
+    path : Path
+        What was read.
+    img_dir : Path
+        Folder of the images; labelled ones that it lacks are left out with a warning, those that no
+        label names are unlabelled.
+    marked : mapping of str to sequence of Marked
+        By the path of the image relative to the folder.
+    sizes : mapping of str to (int, int), optional
+        Heights and widths where the layout gives them; the others are read from the files.
+    categories : iterable of str
+        Those of the layout, whether there are boxes of them or not; others come behind.
+    warnings : iterable of str
+        Of what was read.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder, or none of the labelled images in it.
     """
     if not img_dir.is_dir():
         raise InputError(f"No image folder {img_dir} (for {path}): check the path, or `img_dir`.")
@@ -110,7 +150,13 @@ def collect_labels(
 
 
 def first_folder(path: Path, given: Path | None, candidates: Iterable[Path]) -> Path:
-    """Return the image folder that was given, else the first there is, or raise `InputError`."""
+    """Return the image folder that was given, else the first there is.
+
+    Raises
+    ------
+    InputError
+        If there is none, with the places looked at.
+    """
     candidates = list(candidates)
     folder = given or next((place for place in candidates if place.is_dir()), None)
     if folder is None:
@@ -135,7 +181,13 @@ def chosen(name: str, value: object, options: Sequence[str]) -> str:
 
 
 def number(name: str, value: float | str, *, least: float = 0) -> float:
-    """Return an option as a number, or raise `InputError` if it is none or under `least`."""
+    """Return an option as a number.
+
+    Raises
+    ------
+    InputError
+        If it is none or under `least`.
+    """
     try:
         parsed = float(value)
     except ValueError:

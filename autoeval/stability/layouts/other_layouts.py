@@ -75,12 +75,19 @@ def read_ua_detrac(
 ) -> LabelSet:
     """Read the frames of all videos; ignored regions are areas to ignore for every category.
 
-    The path is a folder of XML files (``DETRAC-Train-Annotations-XML``); `img_dir` has a subfolder
-    of frames (``img00001.jpg``) for each video, by default ``Insight-MVT_Annotation_Train`` (or
-    ``_Test``) beside the labels. Each `every`-th frame of a video is taken, the first one first;
-    neighbours, at 25 a second, are nearly the same image. Frames that the XML leaves out are
-    `unlisted`: ``unlabelled``, hence not used, or ``empty``; the release does not say whether they
-    hold nothing or were skipped.
+    Parameters
+    ----------
+    path : Path
+        A folder of XML files (``DETRAC-Train-Annotations-XML``).
+    img_dir : Path, optional
+        With a subfolder of frames (``img00001.jpg``) for each video, by default
+        ``Insight-MVT_Annotation_Train`` (or ``_Test``) beside the labels.
+    every : int
+        One of so many frames of a video is taken, the first one first; neighbours, at 25 a second,
+        are nearly the same image.
+    unlisted : {"unlabelled", "empty"}
+        What frames are that the XML leaves out: not used, or without objects; the release does not
+        say whether they hold nothing or were skipped.
     """
     chosen("unlisted", unlisted, _UNLISTED)
     step = int(number("every", every, least=1))

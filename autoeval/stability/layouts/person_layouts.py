@@ -57,11 +57,21 @@ def read_caltech(
 ) -> LabelSet:
     """Read every thirtieth frame; one without objects is empty, since videos are labelled whole.
 
-    The path is ``annotations.json``; `img_dir` is by default ``images`` beside it. `sets` are names
-    with commas, by default those of the test sets. Of `every` 30 frames the last is taken, as in
-    the benchmark. The papers leave open which box, ``full`` or ``visible``; the benchmark uses full
-    ones. Persons lower than `min_height` are ignored; the benchmark's "reasonable" subset has 50,
-    by default there is none, as COCO's mAP has no such bound.
+    Parameters
+    ----------
+    path : Path
+        ``annotations.json``.
+    img_dir : Path, optional
+        By default ``images`` beside it.
+    sets : str
+        Names with commas, by default those of the test sets.
+    every : int
+        Of so many frames the last is taken, as in the benchmark.
+    box : {"full", "visible"}
+        The papers leave open which box; the benchmark uses full ones.
+    min_height : float
+        Persons lower than that, in pixels, are ignored; the benchmark's "reasonable" subset has 50,
+        by default there is none, as COCO's mAP has no such bound.
     """
     content = read_json(path, "annotation file")
     key = _CALTECH_BOXES[chosen("box", box, list(_CALTECH_BOXES))]
@@ -111,9 +121,16 @@ def read_citypersons(
 ) -> LabelSet:
     """Read the labels; ignored regions and groups are areas to ignore for pedestrians.
 
-    The path is a folder ``gtBboxCityPersons``, or one with it (and ``leftImg8bit``), or
-    ``anno_val.mat``; `img_dir` is by default ``leftImg8bit/SPLIT`` in or beside it. For `box` and
-    `min_height` see `read_caltech`.
+    Parameters
+    ----------
+    path : Path
+        A folder ``gtBboxCityPersons``, or one with it (and ``leftImg8bit``), or ``anno_val.mat``.
+    img_dir : Path, optional
+        By default ``leftImg8bit/SPLIT`` in or beside it.
+    split : str
+        Of Cityscapes.
+    box, min_height
+        See `read_caltech`.
     """
     position = ("full", "visible").index(chosen("box", box, ("full", "visible")))
     lowest = number("min_height", min_height)

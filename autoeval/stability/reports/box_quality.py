@@ -82,10 +82,15 @@ def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
 
 
 def box_table(observations: Observations) -> pd.DataFrame:
-    """Measure every clean box: its stability (`stability_of_boxes`) and IoU with the truth.
+    """Measure every clean box: its stability and its IoU with the truth.
 
-    ``iou`` is with the true box of its category that it overlaps most, or 0. Boxes of which half
-    lies in a crowd are left out, as their truth is not known.
+    Boxes of which half lies in a crowd are left out, as their truth is not known.
+
+    Returns
+    -------
+    DataFrame
+        ``source``, ``image_id``, ``confidence``, ``stability`` (see `stability_of_boxes`), and
+        ``iou`` with the true box of its category that it overlaps most, or 0.
     """
     parts, score_thr = [], observations.stability.score_thr
     for observed in observations.sets:
@@ -133,9 +138,20 @@ def stability_of_boxes(evidence: Evidence, score_thr: float = SCORE_THR) -> np.n
 def box_level_correlation(boxes: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """Correlate confidence and stability of boxes with their overlap with the truth.
 
-    One row a source, and one for ``all``, for each measure: ``auroc`` is of separating boxes with
-    IoU over .5 from others, ``r2_over_half`` over boxes whose measure is above .5. Source: Yang et
-    al. 2024, appendix B, figure 8.
+    Source: Yang et al. 2024, appendix B, figure 8.
+
+    Parameters
+    ----------
+    boxes : DataFrame
+        See `box_table`.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    DataFrame
+        One row a source, and one for ``all``, for each measure: ``auroc`` is of separating boxes
+        with IoU over .5 from others, ``r2_over_half`` over boxes whose measure is above .5.
     """
     groups = [("all", boxes), *boxes.groupby("source", sort=False)]
     return pd.DataFrame(

@@ -36,7 +36,17 @@ clean": the same with a single clean pass for all of them. Weighted: by multiply
 
 @dataclass(frozen=True)
 class DropoutOutcome:
-    """The results of one run of ``search-dropout``; the first's choice is the configuration."""
+    """The results of one run of ``search-dropout``; the first's choice is the configuration.
+
+    Parameters
+    ----------
+    detector, task : str
+        Their names.
+    bench : Workbench
+        The sample sets, and what was measured on them.
+    results : sequence of SearchResult
+        One for each strategy.
+    """
 
     detector: str
     task: str
@@ -106,7 +116,15 @@ class DropoutOutcome:
 
 
 def plot_dropout_search(table: pd.DataFrame, *, score: str = "bos", target: str = "mAP") -> Figure:
-    """Draw the result of a dropout search (Yang et al. 2024, figure 3 a and b)."""
+    """Draw the result of a dropout search (Yang et al. 2024, figure 3 a and b).
+
+    Parameters
+    ----------
+    table : DataFrame
+        See `SearchResult.table`.
+    score, target : str
+        Names for the titles.
+    """
     figure = Figure(figsize=(11, 8.5), layout="constrained")
     axes = figure.subplot_mosaic([["map", "map"], ["a", "b"]], height_ratios=[1.6, 1])
     best = table.iloc[0]

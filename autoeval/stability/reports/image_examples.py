@@ -85,10 +85,30 @@ def examples(
     per_source: int = 1,
     min_boxes: int = 2,
 ) -> tuple[list[Example], list[Example]]:
-    """Choose the least and the most stable images, `n_images` of either kind, extreme ones first.
+    """Choose the least and the most stable images, extreme ones first.
 
-    At most `per_source` of either kind come from one source; `min_boxes` are clean ones. Source:
-    Yang et al. 2024, figures 1 and 5.
+    Source: Yang et al. 2024, figures 1 and 5.
+
+    Parameters
+    ----------
+    observations : Observations
+        Boxes of each image.
+    n_images : int
+        Images of either kind.
+    per_source : int
+        Of either kind from one source, at most.
+    min_boxes : int
+        Clean boxes of an image, at least.
+
+    Returns
+    -------
+    least, most : list of Example
+        The least and the most stable ones.
+
+    Raises
+    ------
+    InputError
+        If no image has so many boxes.
     """
     ordered, stability = [], replace(observations.stability, empty="skip")
     for observed in observations.sets:

@@ -18,7 +18,15 @@ from autoeval.stability.methods.leave_one_out import BenchResult, bench
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """Every method on every score table, as Markdown and as the `_bench_table` of each."""
+    """Every method on every score table.
+
+    Parameters
+    ----------
+    text : str
+        As Markdown.
+    tables : mapping of str to DataFrame
+        The `_bench_table` of each score table.
+    """
 
     text: str
     tables: Mapping[str, pd.DataFrame]
@@ -37,7 +45,19 @@ def compare_methods(
     target: str = "mAP",
     level: float = 0.9,
 ) -> MethodComparison:
-    """Cross-validate over groups of sources, for every method and every score table."""
+    """Cross-validate over groups of sources, for every method and every score table.
+
+    Parameters
+    ----------
+    scores : mapping of str to DataFrame
+        Score tables by name.
+    methods : sequence of str
+        See `make_method`.
+    target : str
+        Column of the accuracy.
+    level : float
+        Nominal coverage of the intervals.
+    """
     what = find_target(target)
     parts, results, tables = [], [], {}
     for name, table in scores.items():

@@ -145,9 +145,20 @@ def method_page(
 ) -> Page:
     """Make the page of a fit by a published method, and of an estimate by it.
 
-    others: estimates of the same site by other methods, from `PublishedEstimator.predict_others`.
-    detector: its name, shown among what was run.
-    about: what the page is about; see `autoeval.report.page.about`.
+    Parameters
+    ----------
+    title : str
+        Of the page.
+    estimator : PublishedEstimator
+        Fitted or loaded.
+    estimate : Estimate, optional
+        By it, at a new site.
+    others : mapping of str to Estimate
+        Of the same site by other methods, from `PublishedEstimator.predict_others`.
+    detector : str
+        Its name, shown among what was run.
+    about : mapping of str to str
+        What the page is about; see `autoeval.report.page.about`.
     """
     fit, site = estimator.fit_result_, estimate.site if estimate else None
     chart, compared = method_chart(estimator, estimate), _estimates(estimator, estimate, others)
@@ -257,8 +268,12 @@ def _band(estimator: PublishedEstimator, name: str) -> RegressionBand:
 def compared_text(estimates: Mapping[str, Estimate], fit: FitResult | None) -> str:
     """Return the table of methods, and which to use, for the terminal; empty for one method.
 
-    estimates: by method, that in use first; empty where nothing was estimated.
-    fit: its evaluation is of all methods, among them the constant.
+    Parameters
+    ----------
+    estimates : mapping of str to Estimate
+        By method, that in use first; empty where nothing was estimated.
+    fit : FitResult, optional
+        Its evaluation is of all methods, among them the constant.
     """
     if not several(fit):
         return ""

@@ -157,9 +157,24 @@ def compare_with_first(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Leave each source out, and compare the error of every method with that of the first.
 
-    ``std`` is over dropout repeats, mean over sources; ``p_runs`` of the paired t-test over
-    repeats, ``p_sources`` of `paired_p_value` over sources. The texts say why a method is not among
-    them. Source: Yang et al. 2024, section 5.2 and figure 3 (c), which does not name its test.
+    Source: Yang et al. 2024, section 5.2 and figure 3 (c), which does not name its test.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    methods : sequence of str
+        See `make_method`.
+    target : str
+        Column of the accuracy.
+
+    Returns
+    -------
+    table : DataFrame
+        ``std`` is over dropout repeats, mean over sources; ``p_runs`` of the paired t-test over
+        repeats, ``p_sources`` of `paired_p_value` over sources.
+    warnings : list of str
+        Why a method is not among them.
     """
     first, *other_methods = dict.fromkeys(methods)
     results = {first: leave_one_source_out(table, first, target=target)}

@@ -20,7 +20,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyReport:
-    """The result of one study: what was measured and how to read it, tables, what was left out."""
+    """The result of one study.
+
+    Parameters
+    ----------
+    name : str
+        Of its files.
+    title : str
+        What was studied.
+    about : str
+        How to read it.
+    figure : Figure
+        The picture.
+    parts : sequence of Table
+        The numbers.
+    warnings : sequence of str
+        What was left out.
+    """
 
     name: str
     title: str
@@ -71,7 +87,23 @@ def interval_cells(
 def side_by_side(
     table: pd.DataFrame, index: str, columns: str, values: Sequence[str | None]
 ) -> pd.DataFrame:
-    """Turn one row for each pair into one row for each `index`, one column for each `columns`."""
+    """Turn one row for each pair into one row for each `index`, one column for each `columns`.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row for each pair.
+    index, columns : str
+        Columns of the two names; orders are kept.
+    values : sequence of str
+        Cell of each row.
+
+    Examples
+    --------
+    >>> long = pd.DataFrame({"images": [5, 5, 10], "method": ["bos", "ac", "bos"]})
+    >>> side_by_side(long, "images", "method", ["1", "2", "3"]).to_dict("list")
+    {'images': [5, 10], 'bos': ['1', '3'], 'ac': ['2', nan]}
+    """
     keys = list(dict.fromkeys(table[index]))
     names = list(dict.fromkeys(table[columns]))
     cells = table[[index, columns]].assign(cell=list(values))

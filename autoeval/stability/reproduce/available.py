@@ -19,7 +19,17 @@ from autoeval.words import counted
 
 @dataclass(frozen=True)
 class AvailableData:
-    """The sources of a task, and where people get each."""
+    """The sources of a task, and where people get each.
+
+    Parameters
+    ----------
+    task : Task
+        Of the paper.
+    sources : sequence of Examined
+        Each with its labels, or why they cannot be read.
+    downloads : mapping of str to str
+        Address of each.
+    """
 
     task: Task
     sources: Sequence[Examined]
@@ -81,9 +91,16 @@ def _thinned(source: Examined, most: int | None) -> Examined:
 
 @dataclass(frozen=True)
 class Cost:
-    """Images to observe, perturbed passes of each, and images a second as measured, for each run.
+    """What runs cost, each a detector on a task.
 
-    A run is a detector on a task; its rate is NaN where it was not measured.
+    Parameters
+    ----------
+    n_images : mapping of str to int
+        Images to observe, by run.
+    repeats : mapping of str to int
+        Perturbed passes of each image.
+    rates : mapping of str to float
+        Images a second as measured; NaN where a rate was not.
     """
 
     n_images: Mapping[str, int]

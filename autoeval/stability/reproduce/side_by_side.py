@@ -44,11 +44,22 @@ WITH_SAMPLES = ("sample_set_size", "test_set_size")
 
 @dataclass(frozen=True)
 class SideBySide:
-    """A printed table, and what our own score tables, by the alias of the detector, say.
+    """A printed table, and what our own score tables say.
 
-    `n_sources` is the number of sources that it has in print; `instead` the detector that stands in
-    for those in print; `differs` says in what else ours is not what was printed. `nested` has the
-    tables of detectors whose dropout was searched without each group, see `nested_tables`.
+    Parameters
+    ----------
+    printed : PrintedTable
+        The table in print.
+    tables : mapping of str to DataFrame
+        Score tables by the alias of the detector.
+    n_sources : int
+        Sources that the table has in print.
+    instead : str
+        The detector that stands in for those in print.
+    differs : str
+        In what else ours is not what was printed.
+    nested : mapping of str to NestedTables
+        Tables of detectors whose dropout was searched without each group.
     """
 
     printed: PrintedTable
@@ -62,11 +73,14 @@ class SideBySide:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """One row for each method and column: ``printed``, ``own`` (NaN: not measured), in points.
+        """One row for each method and column, in points.
 
         The method ``mAP`` is the detector's accuracy; ``bos ±`` is the standard deviation of the
         errors of ``bos`` over the dropout repeats. An average of ours is over the columns measured,
         and so is the one in print that it is compared with, where single columns are printed.
+
+        Columns are ``method``, ``column``, ``printed``, ``own`` (NaN: not measured) and
+        ``decimals``.
         """
         single = [column for column in self.printed.columns if column.source]
         true = {column: self._measured("constant", column, "true") for column in single}
@@ -168,10 +182,20 @@ class SideBySide:
 
 @dataclass(frozen=True)
 class OwnFigure:
-    """A printed figure, and the studies of our own, by detector and target, that draw the same.
+    """A printed figure, and the studies of our own that draw the same.
 
-    `marks` say in what our side differs from print; `instead` is the detector that stands in for
-    those in print.
+    Parameters
+    ----------
+    printed : PrintedFigure
+        The figure in print.
+    reports : mapping of (str, str) to StudyReport
+        By detector and target.
+    marks : str
+        In what our side differs from print.
+    notes : sequence of str
+        What could not be made.
+    instead : str
+        The detector that stands in for those in print.
     """
 
     printed: PrintedFigure
@@ -293,9 +317,18 @@ def _features(table: pd.DataFrame, scores: Sequence[str], target: str) -> list[s
 class Column:
     """One column of a printed table.
 
-    `source` is the one held out, empty for the average over all; `category` is named where there
-    are several, the alias of the `detector` where the columns of a table differ in it; `true` is
-    the printed mAP of the detector there, in points.
+    Parameters
+    ----------
+    label : str
+        As printed.
+    source : str
+        The one held out, empty for the average over all.
+    category : str
+        Named where there are several.
+    detector : str
+        Alias, where the columns of a table differ in it.
+    true : float, optional
+        Printed mAP of the detector there, in points.
     """
 
     label: str
@@ -308,11 +341,24 @@ class Column:
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """A printed table of errors, one a column for each method, in points.
+    """A printed table of errors, in points.
 
-    `task` names a file in ``configs/tasks``; `deviations` are the numbers behind a ±; `detector` is
-    the alias of that of columns that name none; `true_decimals` are the digits of the printed mAP,
-    errors have two.
+    Parameters
+    ----------
+    name, title : str
+        Number and title in print.
+    task : str
+        A file in ``configs/tasks``.
+    columns : tuple of Column
+        Its columns.
+    errors : mapping of str to sequence of float
+        By method, one a column.
+    deviations : mapping of str to sequence of float
+        The numbers behind a ±.
+    detector : str
+        Alias of that of columns that name none.
+    true_decimals : int
+        Digits of the printed mAP; errors have two.
     """
 
     name: str
@@ -359,8 +405,22 @@ def not_as_printed(instead: str, differs: str, partial: Sequence[str]) -> str:
 class StatedNumber:
     """One number that the paper states about a figure.
 
-    `row` has values by column that select the row of our own study, `value` is the column that
-    holds the number, and `scale` turns ours into what is printed.
+    Parameters
+    ----------
+    what : str
+        In words.
+    row : mapping
+        Values by column that select the row of our own study.
+    value : str
+        Column that holds the number.
+    printed : float
+        In the paper.
+    detector : str
+        Alias.
+    scale : float
+        Turns ours into what is printed.
+    decimals : int
+        Digits in print.
     """
 
     what: str
@@ -376,11 +436,25 @@ class StatedNumber:
 class PrintedFigure:
     """A printed figure.
 
-    `study` is the one of ours that draws it: one of `OF_SCORES`, of `WITH_SAMPLES`, or
-    ``"box_level"``. `task` names a file in ``configs/tasks``; `words` is what the paper says of the
-    figure; `detectors` are aliases, `targets` columns of the accuracy. `scores` are those that a
-    correlation is drawn of, a thresholded one at its best threshold; of a fusion the methods, each
-    compared with the first.
+    Parameters
+    ----------
+    name, title : str
+        Number and title in print.
+    study : str
+        The one of ours that draws it: one of `OF_SCORES`, of `WITH_SAMPLES`, or ``"box_level"``.
+    task : str
+        A file in ``configs/tasks``.
+    words : str
+        What the paper says of the figure.
+    stated : sequence of StatedNumber
+        What it states in numbers.
+    detectors : sequence of str
+        Aliases.
+    targets : sequence of str
+        Columns of the accuracy.
+    scores : sequence of str
+        Those that a correlation is drawn of, a thresholded one at its best threshold; of a fusion
+        the methods, each compared with the first.
     """
 
     name: str

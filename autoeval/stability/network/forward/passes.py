@@ -130,9 +130,25 @@ class StagedPasses:
         dropouts: Sequence[DropoutSpec],
         seeds: Sequence[int],
     ) -> Iterator[tuple[DropoutSpec, Later[list[Detections]]]]:
-        """Yield the boxes under each dropout; ``prefixes`` hold the samples of ``batch``.
+        """Yield the boxes under each dropout.
 
-        `seeds` are of as many repeats as run together, in rounds of the samples.
+        Parameters
+        ----------
+        batch : Batch
+            N images.
+        prefixes : dict of int to Prefix
+            Of these images, from `clean`.
+        dropouts : sequence of DropoutSpec
+            The dropouts.
+        seeds : sequence of int
+            Of as many repeats as run together, in rounds of the images.
+
+        Yields
+        ------
+        spec : DropoutSpec
+            One of the dropouts.
+        boxes : callable
+            Waits, and gives the boxes of each image of each round.
         """
         times = len(seeds) // len(batch.samples)
         repeats = stacked(batch, times)
@@ -192,8 +208,18 @@ class HookedPasses:
 def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPasses | HookedPasses:
     """Choose the passes that a model's backbone allows, with a warning where they take longer.
 
-    `stages` are modules of the backbone to take as its stages; by default those of its family, and
-    for an unknown one what `guess_hook_points` finds.
+    Parameters
+    ----------
+    model : BaseDetector
+        The model.
+    stages : sequence of str
+        Modules of the backbone to take as its stages; by default those of its family, and for an
+        unknown one what `guess_hook_points` finds.
+
+    Raises
+    ------
+    InputError
+        If a named stage is none of its modules.
     """
     if stages:
         return HookedPasses(model, named_hook_points(model.backbone, stages))
@@ -279,11 +305,20 @@ def _cost(function: Callable, *args: Any) -> tuple[Any, int]:
 
 @dataclass(eq=False)
 class Call:
-    """One call of a module, by its name within the backbone.
+    """One call of a module while a backbone is traced.
 
-    `began` modules had begun before it and `ended` ones had ended; `read` and `gave` are all
-    tensors among its arguments and in what it returned, `read_marks` and `gave_marks` their marks,
-    by which the same values are known again.
+    Parameters
+    ----------
+    name : str
+        Of the module within the backbone.
+    module : Module
+        The module.
+    began, ended : int
+        How many modules had begun before it, and ended before it ended.
+    read, gave : list of Tensor
+        All tensors among its arguments, and in what it returned.
+    read_marks, gave_marks : set
+        Their marks, by which the same values are known again; see `_marks`.
     """
 
     name: str
@@ -312,9 +347,16 @@ class Call:
 
 @dataclass(frozen=True)
 class Trace:
-    """What ran in a backbone on an image of `area` pixels.
+    """What ran in a backbone on an image of noise.
 
-    `calls` are of modules that ran once, in the order they ended; `results` mark what it returned.
+    Parameters
+    ----------
+    calls : list of Call
+        Of modules that ran once, in the order they ended.
+    area : int
+        Pixels of the image.
+    results : set
+        Marks of what the backbone returned.
     """
 
     calls: list[Call]

@@ -44,9 +44,18 @@ Maps = Sequence[Tensor]  # of each level, (N, channels, H, W)
 class _Stack:
     """Candidates of N images as mmdet suppresses them: those of an image together, in its order.
 
-    `boxes` (R, 4) are in pixels of the image, `counts` numbers of candidates by image. Rows that
-    `usable` (R,) excludes are too small to be candidates. Of an image the `most` best boxes stay,
-    all where it is None.
+    Parameters
+    ----------
+    boxes : Tensor of shape (R, 4)
+        xyxy, in pixels of the image.
+    scores, labels : Tensor of shape (R,)
+        Of the boxes.
+    counts : list of int
+        Candidates of each image.
+    usable : Tensor of shape (R,), bool, optional
+        False of boxes that are too small to be candidates.
+    most : int, optional
+        So many best boxes of an image stay; all where it is None.
     """
 
     boxes: Tensor
@@ -259,9 +268,23 @@ def _suppress_image(stack: _Stack, number: int, nms: Mapping[str, Any]) -> Tenso
 def _suppress_part(
     stack: _Stack, first: int, n: int, nms: Mapping[str, Any]
 ) -> tuple[Tensor, Tensor]:
-    """Suppress the candidates of n images, at most M each; returns rows and whether kept, (n, M).
+    """Suppress the candidates of n images, at most M each.
 
-    Rows of an image come best first.
+    Parameters
+    ----------
+    stack : _Stack
+        The candidates.
+    first, n : int
+        Number of the first image, and of images.
+    nms : mapping
+        Settings of mmcv's suppression.
+
+    Returns
+    -------
+    rows : Tensor of shape (n, M), int
+        Rows of the stack, those of an image best first.
+    kept : Tensor of shape (n, M), bool
+        Which of them stay.
     """
     device, counts = stack.boxes.device, np.array(stack.counts)
     begins = np.cumsum(counts) - counts
