@@ -1,9 +1,13 @@
-"""A rendered road world with exact boxes, and a small detector trained on it.
+"""A rendered road world with exact boxes: vehicles on roads, in environments that differ.
 
-Modules for a picture, bottom to top: `camera`, `panels`, `vehicles` and `props` (shapes), `roads`,
-`light`, `environments` (ranges), `traffic` and `scenery` (placing), `scene`, `ground`, `sky`,
-`shadows`, `lamps`, `drawing`, `rendering`, `weather` (air and sensor), `labels`, `picture`,
-`dataset`.
+What detectors and estimates are tried on where there is no data: the demo (`autoeval.demo`) trains
+a small detector on it, and published methods (`autoeval.stability`) run on its environments.
+
+From bottom to top: `panels` (camera and polygons), `environments` (what is drawn from which range,
+light), `ground` (roads and their colour), `vehicles` and `props` (shapes), `traffic` (vehicles on
+roads), `scene` (all of one image), `air` (sky, rain and snow, the sensor), `rendering` (from a
+scene to pixels), `dataset` (labels, and images on disk), `environments_task` (environments as a
+task).
 """
 
 from autoeval.roadworld.dataset import CATEGORY, Picture, make_picture, write_environment

@@ -1,4 +1,8 @@
-"""The sky, what falls through the air, and what the sensor does to the picture."""
+"""The sky, what falls through the air, and what the sensor does to the picture.
+
+`sky_colour` is part of `autoeval.roadworld.rendering`; `precipitation` and `sense` follow it, in
+`autoeval.roadworld.dataset.make_picture`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,21 @@ FARTHEST_HILLS = 350.0
 
 
 def precipitation(image: np.ndarray, weather: str, rng: np.random.Generator) -> np.ndarray:
-    """Let rain or snow fall through an image (H, W, 3) uint8; other weather changes nothing."""
+    """Let rain or snow fall through an image; other weather changes nothing.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        BGR.
+    weather : str
+        `RAIN`, `SNOW` or another.
+    rng : Generator
+        Of where drops and flakes are.
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), uint8
+    """
     if weather == RAIN:
         return _rain(image, rng)
     if weather == SNOW:
@@ -27,7 +45,21 @@ def precipitation(image: np.ndarray, weather: str, rng: np.random.Generator) -> 
 
 
 def sense(image: np.ndarray, sensor: Sensor, rng: np.random.Generator) -> np.ndarray:
-    """Blur, coarsen, add noise and compress an image (H, W, 3) uint8, as a camera would."""
+    """Blur, coarsen, add noise to and compress an image, as a camera would.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        BGR, at most `GRAIN_TILE` pixels high and wide.
+    sensor : Sensor
+        Ranges of what is done.
+    rng : Generator
+        Draws from the ranges, and the noise.
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), uint8
+    """
     height, width = image.shape[:2]
     sigma, length = rng.uniform(*sensor.defocus), rng.uniform(*sensor.motion)
     if sigma > 0.2:
@@ -47,7 +79,17 @@ def sense(image: np.ndarray, sensor: Sensor, rng: np.random.Generator) -> np.nda
 
 
 def _add_noise(image: np.ndarray, level: float, rng: np.random.Generator) -> np.ndarray:
-    """Add noise whose deviation grows with the square root of brightness."""
+    """Add noise whose deviation grows with the square root of brightness.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        As of the sensor.
+    level : float
+        Standard deviation in grey levels at a brightness of 88.
+    rng : Generator
+        Chooses the window of the noise.
+    """
     height, width = image.shape[:2]
     top, left = rng.integers(0, GRAIN_TILE - np.array([height, width]))
     grain = _grain()[top : top + height, left : left + width]
@@ -62,6 +104,7 @@ def _grain() -> np.ndarray:
 
 
 def _streak(length: float, angle: float) -> np.ndarray:
+    """Return the kernel (k, k) of motion blur: a length in pixels, an angle in radians; sum 1."""
     size = 2 * int(np.ceil(length / 2)) + 1
     kernel = np.zeros((size, size), np.float32)
     middle = size // 2
@@ -73,6 +116,7 @@ def _streak(length: float, angle: float) -> np.ndarray:
 
 
 def _rain(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw streaks of rain, and some drops on the lens."""
     height, width = image.shape[:2]
     veil = np.zeros((height, width), np.uint8)
     slant = rng.normal(0, 0.2)
@@ -88,7 +132,15 @@ def _rain(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _drop(image: np.ndarray, x: int, y: int, radius: int) -> None:
-    """Put a drop on the lens: it shows its surroundings blurred and upside down."""
+    """Put a drop on the lens: it shows its surroundings blurred and upside down.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        Changed in place.
+    x, y, radius : int
+        Centre and radius in pixels; all of it is inside the image.
+    """
     patch = image[y - radius : y + radius, x - radius : x + radius]
     mask = np.zeros(patch.shape[:2], np.uint8)
     cv2.circle(mask, (radius, radius), radius - 1, 255, -1)
@@ -97,6 +149,7 @@ def _drop(image: np.ndarray, x: int, y: int, radius: int) -> None:
 
 
 def _snow(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw flakes of snow, some of them near and large."""
     height, width = image.shape[:2]
     veil = np.zeros((height, width), np.uint8)
     for _ in range(rng.integers(80, 300)):
@@ -108,7 +161,24 @@ def _snow(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def sky_colour(camera: Camera, light: Light, city: bool, seed: float) -> np.ndarray:
-    """Colour of the rows that have sky in them, BGR in [0, 1], (3, camera.above, W) float32."""
+    """Colour of the rows that have sky in them: a gradient, clouds, and hills or a skyline below.
+
+    Parameters
+    ----------
+    camera : Camera
+        Of which the first ``camera.above`` rows are drawn.
+    light : Light
+        Colours of zenith and horizon, and haze.
+    city : bool
+        Whether a skyline closes the view, in place of hills.
+    seed : float
+        Chooses clouds and the outline.
+
+    Returns
+    -------
+    ndarray of shape (3, camera.above, W), float32
+        BGR planes in [0, 1].
+    """
     x, y, z = camera.rays[:, : camera.above]
     seed32 = np.float32(seed)
     bearing = x / y
@@ -129,6 +199,17 @@ def sky_colour(camera: Camera, light: Light, city: bool, seed: float) -> np.ndar
 
 
 def _outline(bearing: np.ndarray, city: bool, seed: np.float32) -> np.ndarray:
+    """Return how high hills or a skyline reach at each bearing, as the z of a ray of depth 1.
+
+    Parameters
+    ----------
+    bearing : ndarray of shape (h, W)
+        x / y of the rays.
+    city : bool
+        Skyline, in steps, or hills.
+    seed : float32
+        Chooses the outline.
+    """
     if city:
         bearing = np.floor(bearing * 22) / np.float32(22)
         wave = np.sin(bearing * 91 + seed) + np.sin(bearing * 47 + 2 * seed)

@@ -1,4 +1,8 @@
-"""Pictures of an environment with their labels, and their data set on disk."""
+"""Pictures of an environment with their labels, and their data set on disk.
+
+`make_picture` is one image with its boxes; `write_environment`, called by
+`autoeval.roadworld.environments_task`, renders many into a folder with COCO annotations.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +43,34 @@ PIXEL = 1.5
 def write_environment(
     root: PathLike, name: str, n_images: int, seed: int = 0, *, pool: Executor | None = None
 ) -> Path:
-    """Render the first ``n_images`` images of an environment into the folder ``root / name``.
+    """Render the first images of an environment into a folder.
 
     It holds ``annotations.json`` (COCO, one category, ``vehicle``) and ``images/``. Images that an
     earlier, interrupted or smaller call left there are kept, provided that the same seed and the
-    same renderer made them. With `pool` its processes render. Raises `InputError` if there is no
-    such environment.
+    same renderer made them.
+
+    Parameters
+    ----------
+    root : path-like
+        The folder is ``root / name``.
+    name : str
+        Of an environment in `ENVIRONMENTS` or `SEARCH_ENVIRONMENTS`.
+    n_images : int
+        How many.
+    seed : int
+        Of all images.
+    pool : Executor, optional
+        Its processes render; this process by default.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    InputError
+        If there is no such environment.
     """
     folder = Path(root) / name
     journal = folder / "annotations.partial.jsonl"
@@ -69,13 +95,17 @@ def write_environment(
 
 @cache
 def renderer_digest() -> str:
-    """Return a short hash of the renderer's sources: images of different hashes do not mix."""
+    """Return a short hash of the renderer's sources: images of different hashes do not mix.
+
+    Comments and docstrings count, too; modules of `NO_PIXELS` do not.
+    """
     sources = sorted(Path(__file__).parent.glob("*.py"))
     chosen = [path.read_bytes() for path in sources if path.stem not in NO_PIXELS]
     return hashlib.sha256(b"".join(chosen)).hexdigest()[:12]
 
 
 def _write_image(folder: Path, name: str, index: int, *, seed: int) -> Entry:
+    """Render one image and write it; return its entry, with boxes as xyxy in pixels."""
     picture = make_picture(name, index, seed=seed)
     path = folder / "images" / f"{index:05d}.jpg"
     with atomic_path(path) as temporary:
@@ -86,11 +116,23 @@ def _write_image(folder: Path, name: str, index: int, *, seed: int) -> Entry:
 
 
 def _read_known(folder: Path, journal: Path, made: dict[str, Any]) -> dict[int, Entry]:
+    """Return the entries of images that are there, by their number, of an earlier call.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the environment.
+    journal : Path
+        What a call that did not end has left.
+    made : dict
+        Environment, seed and renderer that they must be of.
+    """
     entries = _from_coco(folder / "annotations.json", made) + _from_journal(journal, made)
     return {e["id"]: e for e in entries if (folder / "images" / e["file_name"]).exists()}
 
 
 def _from_journal(journal: Path, made: dict[str, Any]) -> list[Entry]:
+    """Read the entries of a call that did not end."""
     entries = []
     for line in journal.read_text().splitlines() if journal.exists() else []:
         try:
@@ -103,6 +145,7 @@ def _from_journal(journal: Path, made: dict[str, Any]) -> list[Entry]:
 
 
 def _from_coco(path: Path, made: dict[str, Any]) -> list[Entry]:
+    """Read the entries of a call that ended."""
     if not path.exists():
         return []
     coco = json.loads(path.read_text())
@@ -116,6 +159,7 @@ def _from_coco(path: Path, made: dict[str, Any]) -> list[Entry]:
 
 
 def _to_coco(made: dict[str, Any], entries: list[Entry]) -> dict[str, Any]:
+    """Return the COCO document of some entries, with what made them as its ``info``."""
     images = [{k: v for k, v in entry.items() if k != "boxes"} for entry in entries]
     annotations: list[dict[str, Any]] = []
     for entry in entries:
@@ -130,7 +174,17 @@ def _to_coco(made: dict[str, Any], entries: list[Entry]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """An image (H, W, 3; BGR) with its vehicles' (N, 4) xyxy boxes and models (see `MODELS`)."""
+    """An image with its labels.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        BGR.
+    boxes : ndarray of shape (N, 4), float64
+        Of its vehicles, xyxy, pixels.
+    kinds : tuple of str
+        Their models, see `MODELS`.
+    """
 
     image: np.ndarray
     boxes: np.ndarray
@@ -138,9 +192,25 @@ class Picture:
 
 
 def make_picture(environment: str, index: int, *, seed: int = 0) -> Picture:
-    """Render image ``index`` of an environment; no other image has a say in it.
+    """Render one image of an environment; no other image has a say in it.
 
-    Raises `InputError` if there is no such environment.
+    Parameters
+    ----------
+    environment : str
+        Name in `ENVIRONMENTS` or `SEARCH_ENVIRONMENTS`.
+    index : int
+        Number of the image, from 0.
+    seed : int
+        Of all images.
+
+    Returns
+    -------
+    Picture
+
+    Raises
+    ------
+    InputError
+        If there is no such environment.
 
     Examples
     --------
@@ -161,7 +231,20 @@ def make_picture(environment: str, index: int, *, seed: int = 0) -> Picture:
 
 
 def projected_box(scene: Scene, index: int) -> np.ndarray:
-    """Box (4,) xyxy around the projected vertices of a vehicle, clipped to the image, pixels."""
+    """Return the box (4,) around the projected vertices of a vehicle, clipped to the image.
+
+    Parameters
+    ----------
+    scene : Scene
+        With the vehicle.
+    index : int
+        Of the vehicle.
+
+    Returns
+    -------
+    ndarray of shape (4,)
+        xyxy, pixels.
+    """
     camera = scene.camera
     pixels, _ = camera.project(scene.vehicles[index].panels.points)
     low, high = pixels.min((0, 1)), pixels.max((0, 1))
@@ -170,10 +253,24 @@ def projected_box(scene: Scene, index: int) -> np.ndarray:
 
 
 def visible_boxes(scene: Scene, rendering: Rendering) -> tuple[np.ndarray, np.ndarray]:
-    """Label a rendered scene: boxes (N, 4) xyxy, pixels, and the index (N,) of each one's vehicle.
+    """Label a rendered scene.
 
     Each side of a box is that of the projected vehicle where that side is in view; where something
-    nearer hides it, it is the outermost pixel still seen in ``rendering.owner``.
+    nearer hides it, it is the outermost pixel still seen in ``rendering.owner``. A vehicle of which
+    less than `MIN_VISIBLE` of the drawn pixels is seen, or whose box is smaller than `MIN_SIDE`, is
+    not labelled.
+
+    Parameters
+    ----------
+    scene : Scene
+        That was rendered.
+    rendering : Rendering
+        Of it.
+
+    Returns
+    -------
+    tuple of ndarray of shape (N, 4) and (N,)
+        Boxes, xyxy in pixels, and the index of each one's vehicle.
     """
     seen = np.bincount(rendering.owner.ravel(), minlength=len(scene.vehicles) + 1)[1:]
     boxes, index = [], []

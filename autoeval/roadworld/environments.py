@@ -1,4 +1,8 @@
-"""Ten named environments: mounting of the camera, scenery, light and sensor."""
+"""Named environments: mounting of the camera, scenery, light and sensor.
+
+`autoeval.roadworld.scene` draws from the ranges of an `Environment`, and the `Light` of each image
+by `draw_light`.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,20 @@ COLOURS = ("direct", "ambient", "zenith", "horizon")
 
 @dataclass(frozen=True)
 class Sensor:
-    """What the camera does to the picture.
+    """What the camera does to the picture; see `autoeval.roadworld.air.sense`.
 
-    There are ranges of the standard deviation of the blur in pixels, of the length of motion blur
-    in pixels, and of the noise's standard deviation in grey levels. `shrink` is the resolution lost
-    before the picture is brought to size, where 1 loses none; `jpeg` is the quality of an extra
-    compression, 100 for none.
+    Parameters
+    ----------
+    defocus : tuple of float
+        Range of the standard deviation of the blur, pixels.
+    motion : tuple of float
+        Range of the length of motion blur, pixels.
+    noise : tuple of float
+        Range of the noise's standard deviation, grey levels.
+    shrink : float
+        Resolution lost before the picture is brought to size, where 1 loses none.
+    jpeg : int
+        Quality of an extra compression, 100 for none.
     """
 
     defocus: Range = (0.0, 0.5)
@@ -44,9 +56,26 @@ CHEAP_SENSOR = Sensor((0.3, 1.1), (0.0, 4.0), (5.0, 14.0), shrink=0.5, jpeg=28)
 class Environment:
     """Ranges from which every image of an environment is drawn.
 
-    `place` is ``"street"``, ``"highway"`` or ``"country"``; `height` of the camera is in metres,
-    `pitch` in degrees below the horizon, `focal` length in image widths, `spacing`, the mean gap
-    between vehicles in a lane, in metres; `clutter` is the mean number of distractors.
+    Parameters
+    ----------
+    name : str
+        Of the environment.
+    place : str
+        ``"street"``, ``"highway"`` or ``"country"``.
+    height : tuple of float
+        Of the camera, metres.
+    pitch : tuple of float
+        Degrees below the horizon.
+    focal : tuple of float
+        Focal length in image widths.
+    spacing : tuple of float
+        Mean gap between vehicles in a lane, metres.
+    clutter : float
+        Mean number of things beside the road that a detector may mistake for vehicles.
+    time, weather : str
+        `DAY`, `DUSK` or `NIGHT`; `CLEAR`, `RAIN`, `FOG` or `SNOW`.
+    sensor : Sensor
+        What the camera does to the picture.
     """
 
     name: str
@@ -101,10 +130,22 @@ SEARCH_ENVIRONMENTS: dict[str, Environment] = {
 class Light:
     """How a scene is lit; colours (3,) are BGR in [0, 1], float32.
 
-    `sun` is a unit vector towards the sun, `direct` the light from it and `ambient` that from
-    everywhere; `zenith` and `horizon` are colours of the sky; `haze` is the extinction per metre.
-    `lamps` is how strongly vehicle and street lamps shine, 0 to 1, `lamp_share` the share of
-    vehicles whose lamps are on; `wet` and `snow` cover the ground, 0 to 1.
+    Parameters
+    ----------
+    sun : ndarray of shape (3,)
+        Unit vector towards the sun.
+    direct, ambient : ndarray of shape (3,)
+        Light from there, and from everywhere.
+    zenith, horizon : ndarray of shape (3,)
+        Colours of the sky.
+    haze : float
+        Extinction per metre.
+    lamps : float
+        How strongly vehicle and street lamps shine, 0 to 1.
+    lamp_share : float
+        Share of vehicles whose lamps are on.
+    wet, snow : float
+        How far either covers the ground, 0 to 1.
     """
 
     sun: np.ndarray
@@ -120,7 +161,17 @@ class Light:
 
 
 def draw_light(time: str, weather: str, rng: np.random.Generator) -> Light:
-    """Draw the light of one image for a time of day and a weather."""
+    """Draw the light of one image.
+
+    Parameters
+    ----------
+    time : str
+        `DAY`, `DUSK` or `NIGHT`.
+    weather : str
+        `CLEAR`, `RAIN`, `FOG` or `SNOW`; all but the first take the sun away.
+    rng : Generator
+        Draws.
+    """
     turn = rng.uniform(0, 2 * np.pi)
     low, high = {DAY: (0.5, 1.1), DUSK: (0.10, 0.22), NIGHT: (0.6, 1.0)}[time]
     rise = rng.uniform(low, high)
@@ -133,6 +184,7 @@ def draw_light(time: str, weather: str, rng: np.random.Generator) -> Light:
 
 
 def _day(rng: np.random.Generator) -> dict[str, Any]:
+    """Draw the fields of `Light` by day."""
     power = rng.uniform(0.85, 1.1)
     return {
         "direct": power * np.array([0.50, 0.55, 0.58]),
@@ -143,6 +195,7 @@ def _day(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _dusk(rng: np.random.Generator) -> dict[str, Any]:
+    """Draw the fields of `Light` at dusk."""
     colours = {
         "direct": (0.10, 0.20, 0.34),
         "ambient": (0.34, 0.28, 0.27),
@@ -153,6 +206,7 @@ def _dusk(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _night(rng: np.random.Generator) -> dict[str, Any]:
+    """Draw the fields of `Light` at night."""
     colours = {
         "direct": (0.03, 0.025, 0.02),
         "ambient": (0.11, 0.095, 0.085),
@@ -163,6 +217,7 @@ def _night(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _dimmed(colours: Mapping[str, tuple[float, ...]], power: float) -> dict[str, Any]:
+    """Multiply colours, and add the haze of dusk and night."""
     dimmed: dict[str, Any] = {name: power * np.array(c) for name, c in colours.items()}
     return dimmed | {"haze": 0.003}
 
@@ -170,6 +225,7 @@ def _dimmed(colours: Mapping[str, tuple[float, ...]], power: float) -> dict[str,
 def _overcast(
     options: dict[str, Any], weather: str, time: str, rng: np.random.Generator
 ) -> dict[str, Any]:
+    """Change the fields of `Light` to those under clouds, with rain, fog or snow."""
     bright = options["horizon"].mean()
     grey = bright * np.array([0.80, 0.78, 0.76]) * rng.uniform(0.85, 1.1)
     grey = grey * (1.15 if weather in (SNOW, FOG) else 0.85)

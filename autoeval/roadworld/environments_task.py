@@ -1,4 +1,7 @@
-"""The environments of the road world on disk, as the sources of a task."""
+"""The environments of the road world on disk, as the sources of a task.
+
+Commands of published methods render them by `render_environments`, and read them as any task.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,21 @@ COCO_WORDS = ("car", "bus", "truck")
 def render_environments(
     root: PathLike, n_images: int, *, seed: int = 0, names: Collection[str] | None = None
 ) -> None:
-    """Render ``n_images`` of some environments into ``root``, by default of all in `ENVIRONMENTS`.
+    """Render images of some environments.
 
     What is there is kept. Only one process renders at a time; others wait for it and then find
     everything there.
+
+    Parameters
+    ----------
+    root : path-like
+        Folder of the environments, each in a subfolder of its name.
+    n_images : int
+        Of each.
+    seed : int
+        Of all images.
+    names : collection of str, optional
+        By default all of `ENVIRONMENTS`.
     """
     names = ENVIRONMENTS if names is None else names
     Path(root).mkdir(parents=True, exist_ok=True)
@@ -35,9 +49,16 @@ def render_environments(
 
 
 def environments_task(root: PathLike, names: Collection[str]) -> Task:
-    """Return the task of finding vehicles in some environments that lie in ``root``.
+    """Return the task of finding vehicles in some environments.
 
     A detector trained on COCO serves, too: its cars, buses and trucks are vehicles.
+
+    Parameters
+    ----------
+    root : path-like
+        Where `render_environments` put them.
+    names : collection of str
+        Of the environments.
     """
     files = [
         SeedSetFiles(

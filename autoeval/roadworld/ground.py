@@ -1,4 +1,9 @@
-"""Roads, and the colour of the ground at every pixel, box-filtered."""
+"""Roads, and the colour of the ground at every pixel, box-filtered.
+
+A `Road` has coordinates of its own: s along it and t to the right, in metres. Everything is placed
+by them; `ground_albedo`, which `autoeval.roadworld.rendering` calls, lays markings, pavements and
+snow by them, each pixel by the share of it that a band covers.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,17 @@ Place = float | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A road's coordinates at every pixel and their change from a pixel to the next, metres."""
+    """A road's coordinates at every pixel and their change from a pixel to the next, metres.
+
+    Parameters
+    ----------
+    road : Road
+        The road.
+    s, t : ndarray of shape (h, W), float32
+        Along the road, and to the right of its centre line.
+    ds, dt : ndarray of shape (h, W), float32
+        Their change across a pixel.
+    """
 
     road: Road
     s: np.ndarray
@@ -42,14 +57,31 @@ class Frame:
     dt: np.ndarray
 
     def within(self, distance: float) -> np.ndarray:
-        """Share of each pixel that lies no farther from the centre line than ``distance``."""
+        """Share of each pixel no farther from the centre line than a distance in metres."""
         return _band(np.abs(self.t), -1.0, distance, self.dt)
 
 
 def ground_albedo(
     camera: Camera, roads: tuple[Road, ...], terrain: tuple[float, ...], wet: float, snow: float
 ) -> np.ndarray:
-    """Colour of the ground, BGR in [0, 1], (3, H - camera.below, W) float32, before any light."""
+    """Colour of the ground, before any light.
+
+    Parameters
+    ----------
+    camera : Camera
+        Whose rows from ``camera.below`` on show ground.
+    roads : tuple of Road
+        A later one lies over earlier ones.
+    terrain : tuple of float
+        BGR of the land, in [0, 1].
+    wet, snow : float
+        How far either covers the ground, 0 to 1.
+
+    Returns
+    -------
+    ndarray of shape (3, H - camera.below, W), float32
+        BGR planes, about [0, 1].
+    """
     x, y, depth = camera.ground
     coarse, fine = texture(x, y, 0.12), texture(x, y, 2.5)
     frames = [Frame(road, s, t, _slope(s), _slope(t))
@@ -72,7 +104,15 @@ def ground_albedo(
 
 
 def texture(x: np.ndarray, y: np.ndarray, cycles: float) -> np.ndarray:
-    """Look up a repeating smooth noise of mean 0 and deviation about .3, ``cycles`` per metre."""
+    """Look up a repeating smooth noise of mean 0 and deviation about .3.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (h, W), float32
+        Where, metres.
+    cycles : float
+        Per metre.
+    """
     tile = _noise_tile()
     scale = np.float32(cycles * 8)
     u = np.clip(x * scale, -FARTHEST, FARTHEST)
@@ -82,6 +122,7 @@ def texture(x: np.ndarray, y: np.ndarray, cycles: float) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _noise_tile() -> np.ndarray:
+    """Return the tile of noise (256, 256) float32 that repeats."""
     rng = np.random.default_rng(0)
     tile = np.zeros((256, 256), np.float32)
     for cells, share in ((16, 0.5), (32, 0.3), (128, 0.2)):
@@ -95,6 +136,7 @@ def _noise_tile() -> np.ndarray:
 
 
 def _pavement(frame: Frame, snow: float) -> list[Layer]:
+    """Return the layers of slabs and kerb beside a road; none without a pavement."""
     edge, width = frame.road.half_width, frame.road.pavement
     if not width:
         return []
@@ -103,6 +145,7 @@ def _pavement(frame: Frame, snow: float) -> list[Layer]:
 
 
 def _markings(frame: Frame, terrain: tuple[float, ...]) -> list[Layer]:
+    """Return the layers of the lines on a road: centre, edges and lanes."""
     road, away, dt = frame.road, np.abs(frame.t), frame.dt
     dashes = _dashes(frame.s, frame.ds)
     layers: list[Layer] = []
@@ -123,6 +166,7 @@ def _markings(frame: Frame, terrain: tuple[float, ...]) -> list[Layer]:
 
 
 def _drifts(frame: Frame, coarse: np.ndarray) -> np.ndarray:
+    """Share of each pixel that snow covers between the ruts of the wheels."""
     road = frame.road
     lane = (np.abs(frame.t) - np.float32(road.median / 2)) / np.float32(road.lane_width)
     rut = np.abs(np.abs(lane - np.floor(lane) - 0.5) * np.float32(road.lane_width) - 0.8)
@@ -146,21 +190,35 @@ def _band(values: np.ndarray, low: float, high: float, slope: np.ndarray) -> np.
 
 
 def _stripe(values: np.ndarray, middle: float, slope: np.ndarray) -> np.ndarray:
+    """Share of each pixel that a line `LINE` metres wide covers."""
     return _band(values, middle - LINE / 2, middle + LINE / 2, slope)
 
 
 def _dashes(s: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """Share of each pixel in which a dashed line is drawn, along s."""
     turns = s / np.float32(PERIOD)
     off = np.abs(turns - np.round(turns)) * np.float32(PERIOD)
     return _band(off, -1.0, DASH / 2, slope)
 
 
 def _mix(a: Iterable[float], b: Iterable[float], share: float) -> tuple[float, ...]:
+    """Mix two colours; a share of 1 is the second alone."""
     return tuple((1 - share) * p + share * q for p, q in zip(a, b, strict=True))
 
 
 def _composite(layers: list[Layer]) -> np.ndarray:
-    """Lay each layer over those before it; returns colour planes (3, H, W)."""
+    """Lay each layer over those before it.
+
+    Parameters
+    ----------
+    layers : list of tuple of ndarray and tuple of float
+        Cover (h, W) in [0, 1], and BGR.
+
+    Returns
+    -------
+    ndarray of shape (3, h, W)
+        Colour planes.
+    """
     weights = np.stack([alpha for alpha, _ in layers])
     through = np.ones_like(weights[0])
     for weight in weights[::-1]:
@@ -172,11 +230,29 @@ def _composite(layers: list[Layer]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Road:
-    """A road through (x, y), a point of its centre line, with traffic on the right.
+    """A road through a point of its centre line, with traffic on the right.
 
-    Lengths are metres: `median` is the gap between the directions, `pavement` is for walkers, and
-    `lanes` are counted per direction. `heading` is in radians clockwise from +Y; `curvature` in 1 /
-    metres, and positive bends to the right.
+    Parameters
+    ----------
+    x, y : float
+        The point, metres.
+    heading : float
+        Radians clockwise from +Y.
+    curvature : float
+        1 / metres; positive bends to the right.
+    lanes : int
+        For each direction.
+    lane_width, median, shoulder, pavement : float
+        Metres: of a lane, of the gap between the directions, beyond the edge line, and for walkers.
+
+    Examples
+    --------
+    >>> road = Road(0.0, 10.0, heading=0.0, lanes=1, lane_width=3.0)
+    >>> road.carriageway, road.lane_centres()
+    (3.0, [(1.5, 1), (-1.5, -1)])
+    >>> x, y, heading = road.place(5.0, 2.0)
+    >>> float(x), float(y), float(heading)
+    (2.0, 15.0, 0.0)
     """
 
     x: float
@@ -200,14 +276,26 @@ class Road:
         return self.carriageway + self.shoulder
 
     def locate(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far along (s) and how far to the right (t) world points lie, metres."""
+        """Return how far along (s) and how far to the right (t) world points lie, metres.
+
+        Parameters
+        ----------
+        x, y : ndarray
+            World coordinates, metres, of any shape.
+        """
         dx, dy = x - np.float32(self.x), y - np.float32(self.y)
         sin, cos = np.float32(np.sin(self.heading)), np.float32(np.cos(self.heading))
         s = dx * sin + dy * cos
         return s, dx * cos - dy * sin - np.float32(self.curvature / 2) * s * s
 
     def place(self, s: Place, t: Place) -> tuple[Any, Any, Any]:
-        """Return x, y and heading of points at (s, t), floats or arrays, travelling to larger s."""
+        """Return x, y and heading of points of the road, travelling to larger s.
+
+        Parameters
+        ----------
+        s, t : float or ndarray
+            Metres along the road, and to the right.
+        """
         across = t + 0.5 * self.curvature * s * s
         sin, cos = np.sin(self.heading), np.cos(self.heading)
         x, y = self.x + s * sin + across * cos, self.y + s * cos - across * sin

@@ -39,8 +39,18 @@ _WALLS = {
 class Camera:
     """Where the camera is, where it looks and how wide.
 
-    `height` is in metres above the ground, `pitch` in radians below the horizon (pi/2 looks
-    straight down), `focal` length and image size in pixels, `roll` in radians, clockwise.
+    Parameters
+    ----------
+    height : float
+        Metres above the ground.
+    pitch : float
+        Radians below the horizon (pi/2 looks straight down).
+    focal : float
+        Focal length, pixels.
+    width, lines : int
+        Size of the image, pixels.
+    roll : float
+        Radians, clockwise.
 
     Examples
     --------
@@ -76,7 +86,19 @@ class Camera:
         return np.array([0.0, 0.0, self.height])
 
     def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Map world points (..., 3), metres, to pixels (..., 2) and depths (...,), metres."""
+        """Map world points to pixels and depths.
+
+        Parameters
+        ----------
+        points : ndarray of shape (..., 3)
+            Metres.
+
+        Returns
+        -------
+        tuple of ndarray of shape (..., 2) and (...,)
+            Pixels (u, v), which may lie outside the image, and depths in metres; behind the camera
+            a depth is negative and the pixel means nothing.
+        """
         seen = (points - self.position) @ self.axes.T
         depth = seen[..., 2]
         centre = np.array([self.width / 2, self.lines / 2])
@@ -123,10 +145,18 @@ class Camera:
 class Panels:
     """A drawing list: parts (convex solids) drawn far to near, each panel in the given order.
 
-    Of P panels `points` (P, 8, 3) are vertices in metres, anticlockwise as seen from outside,
-    `colours` (P, 3) BGR reflectances in [0, 1], `light` (P,) is one of DARK, HEADLIGHT, TAILLIGHT,
-    LAMP, `part` (P,) the convex part that the panel belongs to, and `paint` (P,) says whether the
-    owner's paint multiplies the colour.
+    Parameters
+    ----------
+    points : ndarray of shape (P, 8, 3)
+        Vertices of P panels in metres, anticlockwise as seen from outside.
+    colours : ndarray of shape (P, 3)
+        BGR reflectances in [0, 1].
+    light : ndarray of shape (P,)
+        One of DARK, HEADLIGHT, TAILLIGHT, LAMP.
+    part : ndarray of shape (P,)
+        The convex part that the panel belongs to.
+    paint : ndarray of shape (P,), bool
+        Whether the owner's paint multiplies the colour.
     """
 
     points: np.ndarray
@@ -141,7 +171,17 @@ class Panels:
     def placed(
         self, x: float, y: float, heading: float, scale: ArrayLike = (1.0, 1.0, 1.0)
     ) -> Panels:
-        """Scale, turn (heading 0 faces +Y, clockwise from above) and move to (x, y)."""
+        """Scale, turn and move.
+
+        Parameters
+        ----------
+        x, y : float
+            Where the origin comes to lie, metres.
+        heading : float
+            Radians; 0 faces +Y, clockwise from above.
+        scale : array_like of shape (3,)
+            Of length, width and height, before the turn.
+        """
         local = self.points * np.asarray(scale)
         sin, cos = np.sin(heading), np.cos(heading)
         ahead, left = local[..., 0], local[..., 1]
@@ -176,7 +216,24 @@ class Builder:
         light: int = DARK,
         paint: bool = False,
     ) -> np.ndarray:
-        """Add one polygon (n <= 8, 3) and return it as an array."""
+        """Add one polygon.
+
+        Parameters
+        ----------
+        polygon : array_like of shape (n, 3)
+            Up to 8 vertices, anticlockwise as seen from outside.
+        colour : tuple of float
+            BGR in [0, 1].
+        light : int
+            What it gives off when lights are on.
+        paint : bool
+            Whether the owner's paint multiplies the colour.
+
+        Returns
+        -------
+        ndarray of shape (n, 3)
+            The polygon.
+        """
         polygon = np.asarray(polygon, float)
         padding = np.repeat(polygon[-1:], CORNERS - len(polygon), 0)
         self._rows.append((np.concatenate([polygon, padding]), colour, light, self._part, paint))
@@ -191,10 +248,22 @@ class Builder:
         paint: bool = True,
         new_part: bool = True,
     ) -> dict[str, np.ndarray]:
-        """Add four sides and a roof between two levels: x of the rear, x of the front, width, z.
+        """Add four sides and a roof between two levels.
 
-        Faces ``front``, ``rear``, ``left``, ``right``, ``roof`` (4, 3) are returned: bottom left,
-        bottom right, top right, top left as seen from outside.
+        Parameters
+        ----------
+        bottom, top : tuple of float
+            x of the rear, x of the front, width, z; metres.
+        colour, paint
+            See `add`.
+        new_part : bool
+            Whether a new convex part begins.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (4, 3)
+            Faces ``front``, ``rear``, ``left``, ``right``, ``roof``: bottom left, bottom right, top
+            right, top left as seen from outside.
         """
         if new_part:
             self.part()
@@ -220,10 +289,17 @@ class Builder:
         light: int = DARK,
         paint: bool = False,
     ) -> None:
-        """Add a patch of a four-cornered face (4, 3), as `box` returns them.
+        """Add a patch of a four-cornered face, as `box` returns them.
 
-        `across` is where the patch begins and ends from left to right, `upwards` the same from
-        bottom to top, both as shares of the face.
+        Parameters
+        ----------
+        face : ndarray of shape (4, 3)
+            The face.
+        across, upwards : tuple of float
+            Where the patch begins and ends from left to right, and from bottom to top, as shares of
+            the face.
+        colour, light, paint
+            See `add`.
         """
         (u0, u1), (v0, v1) = across, upwards
         u, v = np.array([[u0], [u1], [u1], [u0]]), np.array([[v0], [v0], [v1], [v1]])

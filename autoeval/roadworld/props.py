@@ -35,7 +35,15 @@ LUMPS = 14
 
 @cache
 def building(floors: int, bays: int, bays_deep: int, lit: bool) -> Panels:
-    """Make an unpainted block of 1 x 1 x 1 with a grid of windows; some glow where ``lit``."""
+    """Make an unpainted block of 1 x 1 x 1 with a grid of windows.
+
+    Parameters
+    ----------
+    floors, bays, bays_deep : int
+        Windows of a wall: rows, and columns along the front and to the depth.
+    lit : bool
+        Whether some windows glow.
+    """
     builder, chance = Builder(), np.random.default_rng([floors, bays, bays_deep])
     faces = builder.box((-0.5, 0.5, 1, 0), (-0.5, 0.5, 1, 1), (1.0, 1.0, 1.0))
     for name, count in (("front", bays_deep), ("rear", bays_deep), ("left", bays), ("right", bays)):
@@ -137,6 +145,17 @@ def _upright(camera: Camera, x: float, y: float, flat: np.ndarray) -> np.ndarray
 
 
 def _discs(camera: Camera, centres: np.ndarray, radii: np.ndarray) -> np.ndarray:
+    """Return discs as polygons (n, 8, 3) that face the camera.
+
+    Parameters
+    ----------
+    camera : Camera
+        That they face.
+    centres : ndarray of shape (n, 3)
+        Metres.
+    radii : ndarray of shape (n,)
+        Metres.
+    """
     turn = np.arange(CORNERS) * 2 * np.pi / CORNERS
     right, down = camera.axes[0], camera.axes[1]
     ring = np.cos(turn)[:, None] * right - np.sin(turn)[:, None] * down
@@ -144,6 +163,7 @@ def _discs(camera: Camera, centres: np.ndarray, radii: np.ndarray) -> np.ndarray
 
 
 def _cut_out(polygons: list[np.ndarray], colours: list) -> Panels:
+    """Return flat polygons (8, 3) with their colours as one unlit, unpaintable part."""
     blank = np.zeros(len(polygons), np.int64)
     shades = np.clip(np.array([np.asarray(c, float) for c in colours]), 0.02, 1)
     return Panels(np.array(polygons), shades, blank, blank, blank > 0)

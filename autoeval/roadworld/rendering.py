@@ -1,4 +1,10 @@
-"""From a scene to pixels: ground, sky, shadows, and polygons from far to near."""
+"""From a scene to pixels: ground, sky, shadows, and polygons from far to near.
+
+`render`, which `autoeval.roadworld.dataset.make_picture` calls, draws ground and sky
+(`autoeval.roadworld.ground`, `autoeval.roadworld.air`), then each solid whole, the farthest first,
+and in the end the glow of lamps. Beside the image it keeps who is seen at each pixel, from which
+the labels follow.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +47,19 @@ BEYOND = 1e4
 
 @dataclass(frozen=True, eq=False)
 class Flame:
-    """A lamp that was drawn: pixel position (2,), depth in metres, kind, number of its owner."""
+    """A lamp that was drawn.
+
+    Parameters
+    ----------
+    pixel : ndarray of shape (2,)
+        Where, pixels.
+    depth : float
+        Metres.
+    kind : int
+        `HEADLIGHT`, `TAILLIGHT` or `LAMP`.
+    owner : int
+        Number of its vehicle; see `Rendering.owner`.
+    """
 
     pixel: np.ndarray
     depth: float
@@ -50,7 +68,13 @@ class Flame:
 
 
 def ground_light(scene: Scene) -> np.ndarray | None:
-    """Light that lamps add to the ground, (H, W, 3) float32, or None where none shines."""
+    """Light that lamps add to the ground.
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), float32, or None
+        None where no lamp shines.
+    """
     camera, light = scene.camera, scene.light
     if light.lamps < 0.5:
         return None
@@ -72,6 +96,7 @@ def ground_light(scene: Scene) -> np.ndarray | None:
 
 
 def _beam(vehicle: Vehicle) -> np.ndarray:
+    """Return the patch of ground (4, 3) that the headlights of a vehicle reach."""
     near = vehicle.length / 2 + 0.3
     ahead = np.array([near, near, near + 11, near + 11])
     left = np.array([0.9, -0.9, -2.6, 2.6])
@@ -81,6 +106,19 @@ def _beam(vehicle: Vehicle) -> np.ndarray:
 
 
 def _add(pools: np.ndarray, camera: Camera, ring: np.ndarray, colour: Sequence[float]) -> None:
+    """Brighten a small picture inside a ring of ground points, unless one is too near.
+
+    Parameters
+    ----------
+    pools : ndarray of shape (H / 4, W / 4, 3), uint8
+        Changed in place.
+    camera : Camera
+        That sees the ring.
+    ring : ndarray of shape (n, 3)
+        Convex, metres.
+    colour : sequence of float
+        BGR, of 255.
+    """
     pixels, depth = camera.project(ring)
     if depth.min() < 1.0:
         return
@@ -93,9 +131,20 @@ def _add(pools: np.ndarray, camera: Camera, ring: np.ndarray, colour: Sequence[f
 def add_glow(
     canvas: np.ndarray, owner: np.ndarray, flames: list[Flame], camera: Camera, light: Light
 ) -> None:
-    """Brighten ``canvas`` (H, W, 3) uint8 in place around the lamps that nothing hides.
+    """Brighten an image around the lamps that nothing hides.
 
-    ``owner`` (H, W) says who is seen at each pixel; flames are all lamps drawn.
+    Parameters
+    ----------
+    canvas : ndarray of shape (H, W, 3), uint8
+        Changed in place.
+    owner : ndarray of shape (H, W)
+        Who is seen at each pixel.
+    flames : list of Flame
+        All lamps that were drawn.
+    camera : Camera
+        That sees them.
+    light : Light
+        How strongly lamps shine.
     """
     if not flames or light.lamps == 0:
         return
@@ -118,9 +167,14 @@ def add_glow(
 class Rendering:
     """A rendered scene.
 
-    `image` (H, W, 3) uint8 is BGR, before rain or snow falls and before the sensor; `owner` (H, W)
-    uint8 is 0 for anything that is no vehicle, else 1 + the vehicle's index; `drawn` (N,) are the
-    pixels each vehicle covered when it was drawn, before anything nearer hid it.
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        BGR, before rain or snow falls and before the sensor.
+    owner : ndarray of shape (H, W), uint8
+        0 for anything that is no vehicle, else 1 + the vehicle's index.
+    drawn : ndarray of shape (N,), int64
+        Pixels each vehicle covered when it was drawn, before anything nearer hid it.
     """
 
     image: np.ndarray
@@ -183,6 +237,7 @@ def _ground(scene: Scene) -> np.ndarray:
 
 
 def _far_to_near(camera: Camera, solids: list[Panels]) -> list[int]:
+    """Return the numbers of solids, the one whose middle is farthest from the camera first."""
     middles = [(p.points.min((0, 1)) + p.points.max((0, 1))) / 2 for p in solids]
     distance = np.linalg.norm(np.array(middles) - camera.position, axis=1)
     return np.argsort(-distance, kind="stable").tolist()
@@ -191,6 +246,26 @@ def _far_to_near(camera: Camera, solids: list[Panels]) -> list[int]:
 def _draw(
     work: DrawingList, index: int, number: int, canvas: np.ndarray, owner: np.ndarray
 ) -> list[Flame]:
+    """Draw one solid.
+
+    Parameters
+    ----------
+    work : DrawingList
+        All solids.
+    index : int
+        Which of them.
+    number : int
+        What `owner` gets where it is seen; 0 for no vehicle.
+    canvas : ndarray of shape (H, W, 3), uint8
+        The image, changed in place.
+    owner : ndarray of shape (H, W), uint8
+        Changed in place.
+
+    Returns
+    -------
+    list of Flame
+        Its lamps that are on.
+    """
     flames = []
     for row in work.rows(index):
         cv2.fillConvexPoly(canvas, work.vertices[row], work.colours[row], cv2.LINE_AA, work.SHIFT)
@@ -202,12 +277,25 @@ def _draw(
 
 
 def _count(owner: np.ndarray, extent: np.ndarray, number: int) -> int:
+    """Count the pixels of an owner in a box (4,) xyxy, grown by a pixel."""
     left, top, right, bottom = np.maximum(extent + np.array([-1, -1, 2, 2]), 0).astype(int)
     return int(np.count_nonzero(owner[top:bottom, left:right] == number))
 
 
 class DrawingList:
-    """The panels of all solids (in world coordinates) in one array each; `lit`: lamps are on."""
+    """The panels of all solids, projected and lit, in one array each.
+
+    Parameters
+    ----------
+    solids : list of Panels
+        In world coordinates.
+    lit : list of bool
+        Whether the lamps of each are on.
+    camera : Camera
+        That sees them.
+    light : Light
+        Of the scene.
+    """
 
     SHIFT = 4
     """Fractional bits of `vertices`."""
@@ -238,6 +326,17 @@ class DrawingList:
         return np.concatenate([pixels.min((0, 1)), pixels.max((0, 1))])
 
     def _lit(self, points: np.ndarray, albedo: np.ndarray, light: Light) -> np.ndarray:
+        """Return the colour of each panel as it is seen, (P, 3) BGR of 255.
+
+        Parameters
+        ----------
+        points : ndarray of shape (P, 8, 3)
+            Vertices, metres.
+        albedo : ndarray of shape (P, 3)
+            Reflectances.
+        light : Light
+            Of the scene.
+        """
         normal = np.cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
         normal /= np.linalg.norm(normal, axis=1, keepdims=True) + 1e-9
         if light.snow:
@@ -295,7 +394,24 @@ def _underneath(scene: Scene) -> np.ndarray:
 
 
 def _filled(camera: Camera, points: np.ndarray, sizes: list[int], value: int) -> np.ndarray:
-    """Fill the convex hull of each run of ground points (N, 3) with ``value`` of 255."""
+    """Fill the convex hull of each run of ground points.
+
+    Parameters
+    ----------
+    camera : Camera
+        That sees them.
+    points : ndarray of shape (N, 3)
+        On the ground, metres.
+    sizes : list of int
+        Length of each run.
+    value : int
+        That it is filled with, of 255; elsewhere it is 255.
+
+    Returns
+    -------
+    ndarray of shape (H, W), float32
+        In [0, 1], softened. A run with a point too near or too far outside is left out.
+    """
     mask = np.full((camera.lines, camera.width), 255, np.uint8)
     pixels, depth = camera.project(points)
     safe = (depth > NEAREST) & (np.abs(pixels).max(1) < BEYOND)

@@ -1,4 +1,8 @@
-"""Drawing a scene: camera, roads, traffic and scenery."""
+"""Drawing a scene: camera, roads, traffic and scenery.
+
+`draw_scene`, which `autoeval.roadworld.dataset.make_picture` calls, draws all of one image from the
+ranges of an environment; `autoeval.roadworld.rendering` renders it.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,26 @@ LAMP_SPACING = 28.0
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """All that is needed to render one image.
+    """All that is needed to render one image, in world coordinates.
 
-    The first of `roads` is the main one; `vehicles` are the labelled objects, `things` everything
-    else, in world coordinates; `terrain` is the BGR of the land; `city` says whether a skyline
-    closes the view; `seed` chooses clouds and textures.
+    Parameters
+    ----------
+    camera : Camera
+        Where it stands and looks.
+    light : Light
+        How it is lit.
+    roads : tuple of Road
+        The first is the main one.
+    vehicles : tuple of Vehicle
+        The labelled objects.
+    things : tuple of Panels
+        Everything else that stands there.
+    terrain : tuple of float
+        BGR of the land, in [0, 1].
+    city : bool
+        Whether a skyline closes the view.
+    seed : float
+        Chooses clouds and outline.
     """
 
     camera: Camera
@@ -66,6 +85,7 @@ def draw_scene(environment: Environment, rng: np.random.Generator) -> Scene:
 def _draw_roads(
     environment: Environment, camera: Camera, rng: np.random.Generator
 ) -> tuple[Road, ...]:
+    """Draw the main road, and on some streets a crossing."""
     sort = _draw_sort(environment.place, rng)
     if camera.steep:
         target = camera.height / np.tan(camera.pitch)
@@ -99,7 +119,21 @@ def _draw_sort(place: str, rng: np.random.Generator) -> Road:
 
 
 class Scenery:
-    """Places things beside roads, once; windows of the buildings of a `city` glow if `lit`."""
+    """Places things beside roads, once.
+
+    Parameters
+    ----------
+    camera, roads, vehicles
+        Of the scene.
+    environment : Environment
+        Its place, weather and clutter.
+    city : bool
+        Whether there are buildings.
+    lit : bool
+        Whether some of their windows glow.
+    rng : Generator
+        Draws.
+    """
 
     def __init__(
         self,
@@ -125,6 +159,7 @@ class Scenery:
         return tuple(thing for thing in things if self._in_front(thing))
 
     def _buildings(self) -> list[Panels]:
+        """Place blocks in a row on both sides of the main road."""
         rng, road, things = self.rng, self.roads[0], []
         for side in (-1, 1):
             s = self.span[0]
@@ -143,6 +178,7 @@ class Scenery:
         return things
 
     def _trees(self) -> list[Panels]:
+        """Place trees beside the main road, on the pavement of a city or farther away."""
         rng, road, things = self.rng, self.roads[0], []
         for _ in range(rng.integers(2, 7) if self.city else rng.integers(6, 18)):
             away = 0.75 * road.pavement if self.city else road.pavement + 3 + rng.exponential(9)
@@ -154,6 +190,7 @@ class Scenery:
         return things
 
     def _lamps(self) -> list[Panels]:
+        """Place lamp posts every `LAMP_SPACING` metres, on both sides in turn."""
         height, offset = self.rng.uniform(6, 9), self.rng.uniform(0, 25)
         things = []
         for number, s in enumerate(np.arange(self.span[0] + offset, self.span[1], LAMP_SPACING)):
@@ -165,6 +202,7 @@ class Scenery:
         return things
 
     def _clutter(self) -> list[Panels]:
+        """Place walkers, signs, crates and trailers beside roads, where no vehicle parks."""
         rng, things = self.rng, []
         for _ in range(rng.poisson(self.environment.clutter)):
             road, side = self.roads[rng.integers(len(self.roads))], rng.choice((-1, 1))
@@ -182,7 +220,17 @@ class Scenery:
         return things
 
     def _free(self, x: float, y: float, room: float, *, besides: Road | None = None) -> bool:
-        """Whether no road but one (the main one) passes within ``room`` metres."""
+        """Whether no road but one passes within some metres of a point.
+
+        Parameters
+        ----------
+        x, y : float
+            The point, metres.
+        room : float
+            Metres.
+        besides : Road, optional
+            The one that may; by default the main one.
+        """
         for road in self.roads:
             if road is not (besides or self.roads[0]):
                 _, t = road.locate(np.array(x), np.array(y))
@@ -191,9 +239,11 @@ class Scenery:
         return True
 
     def _parked(self, x: float, y: float) -> bool:
+        """Whether a vehicle stands within two and a half metres of a point, its length counted."""
         return any(np.hypot(x - v.x, y - v.y) < v.length / 2 + 2.5 for v in self.vehicles)
 
     def _maybe_seen(self, x: float, y: float, size: float, height: float) -> bool:
+        """Whether a thing of some size and height at a point may be in the picture."""
         corners = np.array([[x, y, 0.0], [x, y, height]])
         pixels, depth = self.camera.project(corners)
         margin = self.camera.focal * size / np.maximum(depth, NEAREST)
@@ -201,6 +251,7 @@ class Scenery:
         return bool(((depth > NEAREST) & across).any())
 
     def _in_front(self, thing: Panels) -> bool:
+        """Whether all of a thing is before the camera, and some of it may be in the picture."""
         pixels, depth = self.camera.project(thing.points)
         if depth.min() < NEAREST:
             return False

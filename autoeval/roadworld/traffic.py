@@ -29,8 +29,20 @@ SHORTEST = 5.0
 class Vehicle:
     """A vehicle on the ground.
 
-    Its centre is in metres, its `heading` in radians clockwise from +Y, its `paint` (3,) BGR;
-    `scale` is of length, width and height.
+    Parameters
+    ----------
+    kind : str
+        One of `MODELS`.
+    x, y : float
+        Its centre, metres.
+    heading : float
+        Radians clockwise from +Y.
+    paint : ndarray of shape (3,)
+        BGR.
+    scale : tuple of float
+        Of length, width and height.
+    lit : bool
+        Whether its lamps are on.
     """
 
     kind: str
@@ -58,7 +70,20 @@ class Vehicle:
         return panels.placed(self.x, self.y, self.heading, self.scale)
 
     def outline(self, margin: float = 0.0, height: float = 0.0) -> np.ndarray:
-        """Corners (4, 3) of its footprint, grown by ``margin`` metres, at ``height``."""
+        """Return the corners of its footprint.
+
+        Parameters
+        ----------
+        margin : float
+            By which it is grown, metres.
+        height : float
+            At which it lies, metres.
+
+        Returns
+        -------
+        ndarray of shape (4, 3)
+            Front left, front right, rear right, rear left.
+        """
         ahead = (self.length / 2 + margin) * np.array([1, 1, -1, -1])
         left = (self.width / 2 + margin) * np.array([1, -1, -1, 1])
         sin, cos = np.sin(self.heading), np.cos(self.heading)
@@ -73,7 +98,26 @@ def draw_traffic(
     lamp_share: float,
     rng: np.random.Generator,
 ) -> tuple[Vehicle, ...]:
-    """Draw the vehicles of a scene; none overlap, none is nearer than `NEAREST` metres."""
+    """Draw the vehicles of a scene; none overlap, none is nearer than `NEAREST` metres.
+
+    Parameters
+    ----------
+    camera : Camera
+        That may see them.
+    roads : tuple of Road
+        The first goes before: vehicles of others do not stand on it.
+    environment : Environment
+        Its place and the gaps between vehicles.
+    lamp_share : float
+        Share of vehicles whose lamps are on.
+    rng : Generator
+        Draws.
+
+    Returns
+    -------
+    tuple of Vehicle
+        `MOST` at most.
+    """
     spacing = rng.uniform(*environment.spacing)
     vehicles: list[Vehicle] = []
     for order, road in enumerate(roads):
@@ -100,7 +144,28 @@ def _row(
     place: str,
     rng: np.random.Generator,
 ) -> list[tuple[float, str]]:
-    """Draw places along a lane and kinds; ``line`` is where it begins, ends and runs (t)."""
+    """Draw places along a lane and kinds.
+
+    Parameters
+    ----------
+    camera : Camera
+        That may see them; others are left out.
+    road : Road
+        The road.
+    line : tuple of float
+        Where the lane begins and ends (s), and where it runs (t).
+    gap : float
+        Mean gap between vehicles, metres.
+    place : str
+        Of the environment, which decides how often each kind is.
+    rng : Generator
+        Draws.
+
+    Returns
+    -------
+    list of tuple of float and str
+        s of the middle, and kind of each vehicle.
+    """
     low, high, t = line
     most = int((high - low) / (SHORTEST + gap)) + 8
     kinds = rng.choice(len(KINDS), size=most, p=SHARES[place])
@@ -118,6 +183,7 @@ def _row(
 def _place(
     road: Road, s: float, t: float, way: int, kind: str, lit: bool, rng: np.random.Generator
 ) -> Vehicle:
+    """Put a vehicle on a road at (s, t); `way` is +1 towards larger s, else -1."""
     x, y, heading = road.place(s, t + rng.normal(0, 0.15))
     turn = rng.normal(0, 0.02) + (0 if way > 0 else np.pi)
     scale = tuple(rng.uniform(0.94, 1.06, 3))
@@ -125,6 +191,7 @@ def _place(
 
 
 def _reach(camera: Camera, road: Road) -> tuple[float, float]:
+    """Return from where to where along a road (s) vehicles may be seen."""
     farthest = camera.focal * 1.5 / SMALLEST
     s, _ = road.locate(np.array(0.0), np.array(0.0))
     if camera.steep:
@@ -133,11 +200,13 @@ def _reach(camera: Camera, road: Road) -> tuple[float, float]:
 
 
 def _on(road: Road, vehicle: Vehicle) -> bool:
+    """Whether a vehicle stands on a road, or less than half a metre beside it."""
     _, t = road.locate(np.array(vehicle.x), np.array(vehicle.y))
     return bool(abs(t) < road.half_width + vehicle.length / 2 + 0.5)
 
 
 def _visible(camera: Camera, vehicle: Vehicle) -> bool:
+    """Whether a vehicle is before the camera, large enough, and may be in the picture."""
     pixels, depth = camera.project(vehicle.outline(height=0.7))
     if depth.min() < NEAREST or depth.mean() > camera.focal * 1.5 / SMALLEST:
         return False
@@ -147,6 +216,7 @@ def _visible(camera: Camera, vehicle: Vehicle) -> bool:
 
 
 def _collides(vehicle: Vehicle, others: list[Vehicle]) -> bool:
+    """Whether a vehicle overlaps another one."""
     for other in others:
         gap = np.hypot(vehicle.x - other.x, vehicle.y - other.y)
         if gap < (vehicle.length + other.length) / 2 and _overlap(vehicle, other):

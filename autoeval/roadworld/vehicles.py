@@ -49,7 +49,13 @@ _CABINS = {
 
 @dataclass(frozen=True)
 class Model:
-    """Size of a kind of vehicle, metres."""
+    """Size of a kind of vehicle, metres.
+
+    Parameters
+    ----------
+    length, width, height : float
+        Without a scale of its own.
+    """
 
     length: float
     width: float
@@ -68,7 +74,19 @@ MODELS = {
 
 @cache
 def vehicle_panels(kind: str) -> Panels:
-    """Return the unpainted panels of one of `MODELS` in its own frame, standing on the ground."""
+    """Return the unpainted panels of one of `MODELS` in its own frame, standing on the ground.
+
+    Parameters
+    ----------
+    kind : str
+        Its name.
+
+    Examples
+    --------
+    >>> panels = vehicle_panels("bus")
+    >>> float(panels.points[..., 0].max()), float(panels.points[..., 2].max())
+    (5.75, 3.15)
+    """
     model = MODELS[kind]
     builder = Builder()
     _BUILDERS.get(kind, _car)(builder, model, kind)
@@ -82,6 +100,7 @@ def random_paint(rng: np.random.Generator) -> np.ndarray:
 
 
 def _car(builder: Builder, model: Model, kind: str) -> None:
+    """Build a sedan, a hatchback or an SUV: a hull with a cabin on it."""
     half, width, belt = model.length / 2, model.width, 0.62 * model.height
     wheels = (0.33, (-0.60 * half, 0.62 * half))
     _treads(builder, model, *wheels)
@@ -104,6 +123,7 @@ def _car(builder: Builder, model: Model, kind: str) -> None:
 
 
 def _face_of_car(builder: Builder, hull: dict[str, np.ndarray], kind: str) -> None:
+    """Add bumpers, grille, plates and lamps to the hull of a car."""
     front, rear = hull["front"], hull["rear"]
     builder.inset(front, (0.0, 1.0), (0.0, 0.14), BLACK)
     builder.inset(front, (0.28, 0.72), (0.32, 0.68), BLACK)
@@ -117,6 +137,7 @@ def _face_of_car(builder: Builder, hull: dict[str, np.ndarray], kind: str) -> No
 
 
 def _van(builder: Builder, model: Model, kind: str) -> None:
+    """Build a van: a hull, and above it a box with a slanted front."""
     half, width, height = model.length / 2, model.width, model.height
     wheels = (0.36, (-0.62 * half, 0.64 * half))
     _treads(builder, model, *wheels)
@@ -136,6 +157,7 @@ def _van(builder: Builder, model: Model, kind: str) -> None:
 
 
 def _bus(builder: Builder, model: Model, kind: str) -> None:
+    """Build a bus: one box with a row of windows."""
     half, width, height = model.length / 2, model.width, model.height
     wheels = (0.48, (-0.52 * half, 0.60 * half))
     _treads(builder, model, *wheels)
@@ -156,6 +178,7 @@ def _bus(builder: Builder, model: Model, kind: str) -> None:
 
 
 def _truck(builder: Builder, model: Model, kind: str) -> None:
+    """Build a truck: a frame, cargo and a cab."""
     half, width, height = model.length / 2, model.width, model.height
     wheels = (0.50, (-0.68 * half, -0.38 * half, 0.72 * half))
     _treads(builder, model, *wheels)
@@ -181,6 +204,7 @@ def _truck(builder: Builder, model: Model, kind: str) -> None:
 def _lamps(
     builder: Builder, body: Mapping[str, np.ndarray], low: float, high: float, *, rear: bool = True
 ) -> None:
+    """Add head and tail lamps to a body, between two heights as shares of its front and rear."""
     for left, right in ((0.04, 0.20), (0.80, 0.96)):
         builder.inset(body["front"], (left, right), (low, high), HEAD, light=HEADLIGHT)
         if rear:
@@ -188,7 +212,19 @@ def _lamps(
 
 
 def _wheels(builder: Builder, model: Model, radius: float, axles: tuple[float, ...]) -> None:
-    """Add the wheels as seen from the sides."""
+    """Add the wheels as seen from the sides.
+
+    Parameters
+    ----------
+    builder : Builder
+        Takes them.
+    model : Model
+        Of the vehicle.
+    radius : float
+        Metres.
+    axles : tuple of float
+        x of each, metres.
+    """
     angles = np.arange(8) * np.pi / 4 + np.pi / 8
     for side in (1, -1):
         flat = np.stack([np.cos(angles) * -side, np.zeros(8), np.sin(angles)], 1)
@@ -199,7 +235,13 @@ def _wheels(builder: Builder, model: Model, radius: float, axles: tuple[float, .
 
 
 def _treads(builder: Builder, model: Model, radius: float, axles: tuple[float, ...]) -> None:
-    """Start the first part with the wheels as seen from the front and from behind."""
+    """Start the first part with the wheels as seen from the front and from behind.
+
+    Parameters
+    ----------
+    builder, model, radius, axles
+        See `_wheels`.
+    """
     builder.part()
     low, reach = radius * (1 - np.cos(np.pi / 8)), radius * np.sin(np.pi / 8)
     outer = model.width / 2 + OVERHANG

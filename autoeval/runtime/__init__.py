@@ -1,6 +1,8 @@
 """Files that survive a kill, jobs, progress; and how a job, a question or an item ended.
 
-What ended how is written into the column ``status``.
+It knows nothing of what a job computes. `files` reads and writes whole files; `jobs` runs each job
+once, here or by `ray_executor` on a cluster, and keeps its rows in a `store`; `progress` has the
+bars. What ended how is written into the column ``status``, as one of the constants here.
 """
 
 OK = "ok"

@@ -39,11 +39,27 @@ MOST_ALIASES = 20  # data.yaml has none; a few hundred can stand for more than a
 
 @contextmanager
 def atomic_path(path: PathLike) -> Iterator[Path]:
-    """Yield a temporary path beside ``path`` that replaces it when the body ends well.
+    """Yield a temporary path beside a file that replaces it when the body ends well.
 
-    The temporary file keeps the suffix of ``path`` (libraries choose a format by it), is flushed to
-    disk before the rename, and is removed when the body raises. An `OSError` names ``path``; a
-    folder in its place is refused.
+    The temporary file keeps the suffix (libraries choose a format by it), is flushed to disk before
+    the rename, and is removed when the body raises. The folder is made where needed.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write.
+
+    Yields
+    ------
+    Path
+        What the body writes to.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; the error names `path`.
+    InputError
+        If a folder is in its place.
 
     Examples
     --------
@@ -84,6 +100,11 @@ def alone_in(folder: PathLike) -> Iterator[None]:
 
     So that what lies there in the end is of one of them. The lock (``flock``) ends with its owner,
     however that dies; a process that waits says so.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made where needed; the file of the lock stays in it.
     """
     from filelock import FileLock, Timeout
 
@@ -102,7 +123,7 @@ def alone_in(folder: PathLike) -> Iterator[None]:
 
 
 def write_text(path: PathLike, text: str) -> None:
-    """Write ``text`` (UTF-8) to ``path`` atomically, making its folder where needed."""
+    """Write text (UTF-8) to a file atomically, making its folder where needed."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -116,9 +137,22 @@ def write_table(
 ) -> Path:
     """Write a table without its index, as Parquet where the suffix says so, else as CSV.
 
-    `float_format` is one such as ``"%.6g"``, for CSV; by default every digit is written. Text that
-    a spreadsheet would run is escaped, see `without_formula`, but for what this program will have
-    `read_again` as it was.
+    Parameters
+    ----------
+    path : path-like
+        The file to write.
+    table : DataFrame
+        What is written.
+    float_format : str, optional
+        One such as ``"%.6g"``, for CSV; by default every digit is written.
+    read_again : bool
+        Whether this program will read it: text is then written as it is. Otherwise text that
+        a spreadsheet would run is escaped in CSV, see `without_formula`.
+
+    Returns
+    -------
+    Path
+        The file.
     """
     with atomic_path(path) as temporary:
         if temporary.suffix == ".parquet":
@@ -138,6 +172,7 @@ def without_formula(value: Any) -> Any:
     """Escape text that a spreadsheet would run, such as a file name that begins with ``=``.
 
     An apostrophe before it makes it text; numbers, also as text, and other values stay as they are.
+    A carriage return becomes a blank.
 
     Examples
     --------
@@ -157,9 +192,23 @@ def without_formula(value: Any) -> Any:
 
 
 def write_figure(path: PathLike, figure: Figure, *, dpi: int = 150) -> Path:
-    """Draw a matplotlib figure into a file of the format that the suffix names; return the path.
+    """Draw a matplotlib figure into a file of the format that the suffix names.
 
     Equal figures give equal bytes: the file does not name the version that drew it, nor when.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write.
+    figure : Figure
+        What is drawn.
+    dpi : int
+        Pixels an inch, of formats that have pixels.
+
+    Returns
+    -------
+    Path
+        The file.
     """
     import matplotlib as mpl
 
@@ -170,7 +219,22 @@ def write_figure(path: PathLike, figure: Figure, *, dpi: int = 150) -> Path:
 
 
 def write_json(path: PathLike, value: Any, *, indent: int | None = 2) -> Path:
-    """Write values as JSON, null for numbers that are not finite; return the path."""
+    """Write values as JSON, null for numbers that are not finite.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write.
+    value : object
+        Anything that `plain` makes plain.
+    indent : int, optional
+        None for all in one line.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
     try:
         text = json.dumps(value, indent=indent, allow_nan=False)
     except ValueError:
@@ -184,6 +248,8 @@ def plain(value: Any) -> Any:
 
     Mappings, lists and tuples are gone through; keys become texts, tuples and arrays lists.
 
+    Examples
+    --------
     >>> plain({1: (float("nan"), float("inf"), 0.5)})
     {'1': [None, None, 0.5]}
     """
@@ -213,7 +279,20 @@ def is_json(path: PathLike) -> bool:
 
 
 def read_json(path: PathLike, what: str = "file") -> Any:
-    """Read a JSON file; `what` is expected there, such as ``"annotation file"``, for messages."""
+    """Read a JSON file, also compressed by gzip.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    what : str
+        What is expected there, such as ``"annotation file"``, for messages.
+
+    Raises
+    ------
+    InputError
+        If it is missing, cannot be read, or is no JSON in UTF-8.
+    """
     path, name = Path(path), printable(path)
     try:
         content = path.read_bytes()
@@ -259,9 +338,21 @@ def name_of(given: object) -> Path:
 class BadItems:
     """The items of one kind that could not be read.
 
-    `path` is the file or folder that they are in, for messages, empty where items are named by
-    their file; `what` they are, such as ``"annotations"``; `form` describes a fault by ``{item}``
-    and ``{fault}``. `n` items were read so far, and `faults` says what is wrong with some.
+    Parameters
+    ----------
+    path : str
+        File or folder that they are in, for messages; empty where items are named by their file.
+    what : str
+        What they are, such as ``"annotations"``.
+    form : str
+        Describes a fault by ``{item}`` and ``{fault}``.
+    n : int
+        Items that were read so far.
+
+    Attributes
+    ----------
+    faults : list of str
+        What is wrong with some.
 
     Examples
     --------
@@ -281,7 +372,13 @@ class BadItems:
 
     @contextmanager
     def item(self, name: str) -> Iterator[None]:
-        """Leave out the item that the body reads where it is malformed."""
+        """Leave out the item that the body reads where it is malformed: raises one of `MALFORMED`.
+
+        Parameters
+        ----------
+        name : str
+            Of the item, for messages.
+        """
         self.n += 1
         try:
             yield
@@ -291,8 +388,15 @@ class BadItems:
     def warnings(self, before: Iterable[str] = ()) -> tuple[Notice, ...]:
         """Return what was left out, in one sentence, where anything was.
 
-        `before` is what was left out of other lists, which may be the reason. Raises `InputError`
-        if it is more than half of the items.
+        Parameters
+        ----------
+        before : iterable of str
+            What was left out of other lists, which may be the reason.
+
+        Raises
+        ------
+        InputError
+            If it is more than half of the items.
         """
         n_bad = len(self.faults)
         if n_bad > MOST_BAD * self.n:
@@ -308,7 +412,15 @@ class BadItems:
         return (what,) if n_bad else ()
 
     def add(self, name: str, error: Exception) -> None:
-        """Take in what is wrong with an item."""
+        """Take in what is wrong with an item.
+
+        Parameters
+        ----------
+        name : str
+            Of the item.
+        error : Exception
+            What reading it raised; an `InputError` names the item itself.
+        """
         if isinstance(error, InputError):  # names the item itself
             self.faults.append(str(error).rstrip("."))
             return
@@ -323,7 +435,15 @@ def fault(error: Exception) -> str:
 def shipped_config(*parts: str) -> Path:
     """Return the path of a shipped configuration file, or of a folder of them.
 
-    Raises FileNotFoundError if the package lies neither in a checkout nor as installed.
+    Parameters
+    ----------
+    *parts : str
+        Of the path below the folder of configurations.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package lies neither in a checkout nor as installed.
 
     Examples
     --------
@@ -358,7 +478,10 @@ def or_shipped(path: PathLike) -> Path:
 def read_config(path: PathLike) -> dict[str, Any]:
     """Read an mmengine configuration file, maybe a shipped ``configs/...``, as plain dictionaries.
 
-    Raises `InputError` if it is missing or cannot be run.
+    Raises
+    ------
+    InputError
+        If it is missing or cannot be run.
     """
     from mmengine.config import Config
 
@@ -374,9 +497,26 @@ def read_config(path: PathLike) -> dict[str, Any]:
 def read_paper(
     paper: str, names: Sequence[str] = (), *, kind: str = "table"
 ) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, str]]:
-    """Read what a file in ``configs/papers`` prints: tables or figures by name, all by default.
+    """Read what a file in ``configs/papers`` prints: tables or figures by name.
 
-    Also returned is where people get each thing that they need.
+    Parameters
+    ----------
+    paper : str
+        Name of the file, without its suffix.
+    names : sequence of str
+        Which of them; all by default.
+    kind : str
+        ``"table"`` or ``"figure"``.
+
+    Returns
+    -------
+    tuple of dict and mapping
+        Each by its name; and where people get each thing that they need.
+
+    Raises
+    ------
+    InputError
+        If there is none of a name.
     """
     content = read_config(shipped_config("papers", f"{paper}.py"))
     start = f"{kind}_"
@@ -388,7 +528,18 @@ def read_paper(
 
 
 def read_yaml(path: Path) -> Any:
-    """Read a YAML file, or raise `InputError` if it is none, too large, or full of aliases."""
+    """Read a YAML file.
+
+    Parameters
+    ----------
+    path : Path
+        The file, in UTF-8.
+
+    Raises
+    ------
+    InputError
+        If it is none, larger than `LARGEST` bytes, or has more than `MOST_ALIASES` aliases.
+    """
     import yaml  # most commands read none
 
     name = printable(path)

@@ -1,4 +1,10 @@
-"""Jobs that run once, whose failures become rows, and what runs them; items made in threads."""
+"""Jobs that run once, whose failures become rows, and what runs them; items made in threads.
+
+`run_jobs` runs those of some jobs that a `JobStore` lacks, by an `Executor`: `LocalExecutor` here,
+`autoeval.runtime.ray_executor.RayExecutor` on a cluster. Passes over images, sample sets and
+searches are jobs. `Ahead`, `Behind` and `as_done` are threads for what waits for disks and
+networks.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +33,16 @@ Key = TypeVar("Key")
 class Job:
     """One unit of work whose rows stand or fall together.
 
-    Equal keys, fit for a file name, mean equal results; `size` is the number of items, `payload`
-    whatever the work function needs; a row that a failure leaves has `columns`.
+    Parameters
+    ----------
+    key : str
+        Equal keys, fit for a file name, mean equal results.
+    size : int
+        Number of items, such as images.
+    payload : object
+        Whatever the work function needs.
+    columns : dict
+        Of a row that a failure leaves.
     """
 
     key: str
@@ -51,7 +65,19 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: rows, none where it failed, and of an error its type, message and place."""
+    """How a job ended.
+
+    Parameters
+    ----------
+    rows : list of dict
+        What it made; none where it failed.
+    seconds : float
+        How long it took.
+    error : str
+        Type and message of an error; empty without one.
+    detail : str
+        Where it was raised.
+    """
 
     rows: Rows
     seconds: float
@@ -65,7 +91,22 @@ def prepare(work: Work) -> None:
 
 
 def attempt(work: Work, job: Job, advance: Advance) -> Outcome:
-    """Do a job; an error becomes its outcome, unless it is an `InputError`, the user's."""
+    """Do a job; an error becomes its outcome.
+
+    Parameters
+    ----------
+    work : Work
+        What is done.
+    job : Job
+        For which.
+    advance : callable
+        Called with a number of items that are done.
+
+    Raises
+    ------
+    InputError
+        If the work raises it: it is the user's, and no other job can do better.
+    """
     start = time.perf_counter()
     try:
         rows = work(job, advance)
@@ -86,7 +127,25 @@ class Executor(Protocol):
         """Yield jobs as they end.
 
         Takes a job from ``jobs`` only when there is a worker for it, and starts nothing where there
-        is no job. `InputError` from ``work`` ends the run.
+        is no job.
+
+        Parameters
+        ----------
+        jobs : iterable of Job
+            What is to be done.
+        work : Work
+            What is done for each.
+        advance : callable
+            Called with a number of items that are done.
+
+        Yields
+        ------
+        tuple of Job and Outcome
+
+        Raises
+        ------
+        InputError
+            If ``work`` raises it; this ends the run.
         """
         ...
 
@@ -134,7 +193,15 @@ class JobStore(Protocol):
 
 @dataclass(frozen=True)
 class JobCounts:
-    """How many jobs were found finished, ran well now, and failed now (key -> error)."""
+    """How the jobs of a run ended.
+
+    Parameters
+    ----------
+    reused, done : int
+        Jobs that were found finished, and that ran well now.
+    failed : dict of str to str
+        Error by the key of each job that failed now.
+    """
 
     reused: int
     done: int
@@ -146,10 +213,28 @@ def run_jobs(
 ) -> JobCounts:
     """Run the jobs that the store lacks.
 
-    One process at a time runs jobs into a folder: another one waits for it. ``work(job,
-    advance) -> rows`` calls ``advance(n)`` after every n items; the store receives the list of jobs
-    before they begin and the rows of each as soon as it ends. `InputError` raised by ``work`` ends
-    the run, as no other job can do better; KeyboardInterrupt says how much is kept.
+    One process at a time runs jobs into a folder: another one waits for it. The store receives the
+    list of jobs before they begin and the rows of each as soon as it ends.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        All jobs of the run.
+    work : Work
+        ``work(job, advance) -> rows`` calls ``advance(n)`` after every n items.
+    store : JobStore
+        Where rows are kept, with ``job_s``, the seconds of their job.
+    what : str
+        What is done, in words.
+    executor : Executor, optional
+        By default this process.
+
+    Raises
+    ------
+    InputError
+        If ``work`` raises it: this ends the run, as no other job can do better.
+    KeyboardInterrupt
+        Which says how much is kept.
     """
     with alone_in(store.folder):
         store.write_manifest(jobs, what)
@@ -170,7 +255,17 @@ def run_jobs(
 
 @dataclass
 class _Run:
-    """What came of the jobs of a run, and the number of items that are kept."""
+    """What came of the jobs of a run.
+
+    Parameters
+    ----------
+    store : JobStore
+        Where rows are kept.
+    kept, done : int
+        Items that the store has, and jobs that ran well now.
+    failed : dict of str to str
+        Error by the key of a job.
+    """
 
     store: JobStore
     kept: int
@@ -205,6 +300,15 @@ def as_done(
     whoever is done first is first. When the caller stops, or an item raises, no further one is
     begun.
 
+    Parameters
+    ----------
+    work : callable
+        From an item to a result.
+    items : iterable
+        With several workers it is read to its end at once.
+    workers : int
+        Number of threads.
+
     Examples
     --------
     >>> list(as_done(str.upper, "abc", 1)), sorted(as_done(str.upper, "abc", 3))
@@ -224,8 +328,16 @@ def as_done(
 class Ahead(Generic[Key, Item]):
     """Makes items in other threads, a few before they are asked for, and gives them in order.
 
-    `workers` threads call `make`, one by default; with 0 the caller makes each item when it asks
-    for it. At most `depth` items are made or being made that nobody has asked for yet.
+    Parameters
+    ----------
+    make : callable
+        From a key to an item.
+    keys : iterable
+        Of the items.
+    depth : int
+        So many items at most are made or being made that nobody has asked for yet.
+    workers : int
+        Threads that call `make`; with 0 the caller makes each item when it asks for it.
 
     Examples
     --------
@@ -252,6 +364,7 @@ class Ahead(Generic[Key, Item]):
         self._threads.shutdown(cancel_futures=True)
 
     def _each(self) -> Iterator[Callable[[], Item]]:
+        """Yield what waits for each item; see `__enter__`."""
         if not self.workers:
             yield from (partial(self.make, key) for key in self.keys)
             return
@@ -268,6 +381,13 @@ class Behind:
     """Does work in another thread, in the order in which it is given, at most a few calls behind.
 
     An error of the work is raised by a later call, or at the end.
+
+    Parameters
+    ----------
+    work : callable
+        What is done with the arguments of each call.
+    depth : int
+        Calls that may wait.
 
     Examples
     --------
@@ -296,6 +416,7 @@ class Behind:
             self._waiting.popleft().result()
 
     def _later(self, *arguments: object) -> None:
+        """Give one call of the work; waits where too many do, and raises an earlier error."""
         self._waiting.append(self._thread.submit(self.work, *arguments))
         while len(self._waiting) > self.depth or (self._waiting and self._waiting[0].done()):
             self._waiting.popleft().result()

@@ -26,8 +26,20 @@ LOOKS: dict[str, Any] = {"delay": 2, "leave": False, "disable": None}
 class Forecast:
     """Says two lines: how many items there are, and how long they will take.
 
-    The first call of `update` starts the clock, so what is slow but once is not counted. `say`
-    takes a line; `kept` items are there already; `clock` returns seconds that never run backwards.
+    The first call of `update` starts the clock, so what is slow but once is not counted.
+
+    Parameters
+    ----------
+    total : int
+        Items.
+    what, items : str
+        What is done, and with what.
+    say : callable
+        Takes a line.
+    kept : int
+        Items that are there already.
+    clock : callable
+        Returns seconds that never run backwards.
 
     Examples
     --------
@@ -87,7 +99,16 @@ def progress_bar(
 ) -> tqdm:
     """Make a bar on standard error that appears after two seconds and vanishes when done.
 
-    A `total` of None is unknown; `kept` of it were done before.
+    Parameters
+    ----------
+    total : int or None
+        Items; None is unknown.
+    what, unit : str
+        What is done, and what an item is called.
+    kept : int
+        Items that were done before.
+    disable : bool
+        Whether there is none.
     """
     looks = {**LOOKS, "disable": True} if disable else LOOKS
     return tqdm(total=total, desc=what, unit=unit, initial=kept, **looks)
@@ -104,7 +125,14 @@ def announced_bar(
 ) -> tqdm:
     """Make such a bar for what may take long: two lines beside it stay, see `Forecast`.
 
-    The lines are written where standard error is no terminal, too, but not where all is `kept`.
+    The lines are written where standard error is no terminal, too, but not where all is kept.
+
+    Parameters
+    ----------
+    total, what, kept, unit, disable
+        See `progress_bar`.
+    items : str
+        What items are called in the lines.
     """
     if disable or kept == total:
         return progress_bar(total, what, unit=unit, kept=kept, disable=disable)
@@ -112,6 +140,8 @@ def announced_bar(
 
 
 class _AnnouncedBar(tqdm):
+    """A bar that says the lines of a `Forecast`, too."""
+
     def __init__(self, total: int, what: str, kept: int, *, items: str, unit: str) -> None:
         # Before there is a bar, which a line written later would draw.
         say = partial(tqdm.write, file=sys.stderr)

@@ -1,4 +1,8 @@
-"""Jobs on the workers of a Ray cluster, or of a local one that is started for the run."""
+"""Jobs on the workers of a Ray cluster, or of a local one that is started for the run.
+
+`RayExecutor` is an `Executor` of `autoeval.runtime.jobs`; `autoeval.api.options.executor_of` makes
+one of ``--ray``.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +27,26 @@ CONNECT_S = 10.0  # until a cluster answers
 class RayExecutor:
     """Runs jobs on actors of Ray; each keeps its own copy of the work, set up once.
 
-    A job whose worker dies is done again by another, `MAX_TRIES` times at most. Rows come back to
-    this process, which alone writes them: workers need no access to its work dir. Needs the extra
-    ``ray``.
+    A job whose worker dies is done again by another; after `MAX_TRIES` deaths it has failed. Rows
+    come back to this process, which alone writes them: workers need no access to its work dir.
+    Needs the extra ``ray``.
 
-    `address` is that of a running cluster, ``"auto"`` for the one this machine belongs to; by
-    default the environment variable ``RAY_ADDRESS``, else a cluster of this machine alone, on its
-    loopback interface. There are as many workers as the cluster has room for, or `workers`, each
-    with `gpus`, 0.5 for two workers a GPU, by default 1 where there are any, and `cpus`, by default
-    1 with a GPU and ``cpus_without_gpu`` without. The latter is also the number of OpenMP threads,
-    on which numbers may depend in the last bits, unless the machine's environment has another.
+    Parameters
+    ----------
+    address : str, optional
+        Of a running cluster, ``"auto"`` for the one this machine belongs to; by default the
+        environment variable ``RAY_ADDRESS``, else a cluster of this machine alone, on its loopback
+        interface.
+    workers : int, optional
+        How many; by default as many as the cluster has room for.
+    cpus : int, optional
+        Processors of each worker; by default 1 with a GPU and `cpus_without_gpu` without. It is
+        also the number of OpenMP threads, on which numbers may depend in the last bits, unless the
+        machine's environment has another.
+    gpus : float, optional
+        GPUs of each worker, 0.5 for two workers a GPU; by default 1 where there are any.
+    cpus_without_gpu : int
+        See `cpus`.
     """
 
     address: str | None = None
@@ -44,10 +58,13 @@ class RayExecutor:
     def run(
         self, jobs: Iterable[Job], work: Work, advance: Advance
     ) -> Iterator[tuple[Job, Outcome]]:
-        """Yield jobs as they end.
+        """Yield jobs as they end; see `Executor.run`.
 
-        Raises `InputError` if Ray is not installed, the cluster does not answer or is too small, or
-        workers die without end.
+        Raises
+        ------
+        InputError
+            If Ray is not installed, the cluster does not answer or is too small, or
+            workers die without end.
         """
         queue = iter(jobs)
         first = next(queue, None)
@@ -67,7 +84,21 @@ class RayExecutor:
     def _plan(
         self, cluster: dict[str, float], *, may_grow: bool = False
     ) -> tuple[dict[str, float], int]:
-        """Return what each worker takes, and the number of workers."""
+        """Return what each worker takes, and the number of workers.
+
+        Parameters
+        ----------
+        cluster : dict of str to float
+            ``CPU`` and ``GPU`` of the cluster.
+        may_grow : bool
+            Whether a cluster without room for a worker is waited for, where the number of workers
+            is given.
+
+        Raises
+        ------
+        InputError
+            If there is no room for a worker.
+        """
         gpus = float(bool(cluster.get("GPU"))) if self.gpus is None else self.gpus
         cpus = self.cpus or (1 if gpus else self.cpus_without_gpu)
         limits = [cluster.get("CPU", 0) // cpus]
@@ -101,12 +132,28 @@ class _Worker:
 
 @dataclass
 class _Trial:
+    """A job that a worker is at, and how many workers died at it."""
+
     job: Job
     deaths: int = 0
 
 
 class _Crew:
-    """Workers and the jobs they are at."""
+    """Workers and the jobs they are at.
+
+    Parameters
+    ----------
+    ray : module
+        Connected.
+    work : Work
+        What is done.
+    jobs : iterator of Job
+        What is to be done.
+    resources : dict of str to float
+        What each worker takes.
+    n : int
+        Number of workers.
+    """
 
     def __init__(
         self, ray: Any, work: Work, jobs: Iterator[Job], resources: dict[str, float], n: int
@@ -143,6 +190,7 @@ class _Crew:
             self.ray.kill(worker)
 
     def _hire(self) -> None:
+        """Start a worker, which sets up its work first."""
         worker = self.actor.remote(self.work, os.getcwd())
         self.waiting[worker.prepare.remote()] = (worker, None)
 
@@ -206,6 +254,7 @@ def _check_reachable(address: str | None) -> None:
 
 
 def _import_ray(*, local: bool) -> Any:
+    """Import Ray, or raise `InputError` that names the extra to install."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if local:  # Ray's own switch for clusters of one machine: listen on the loopback only
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")

@@ -1,4 +1,8 @@
-"""A folder of result rows, one Parquet file a job, readable after a kill; and how far a run is."""
+"""A folder of result rows, one Parquet file a job, readable after a kill; and how far a run is.
+
+`run_jobs` writes into a `RowStore`; `run_statuses`, of the command `status`, reads how far runs
+are.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,15 @@ def write_row_file(path: Path, job: str, rows: pd.DataFrame) -> None:
     """Write rows with the name of their job and a digest of their content, atomically.
 
     What was written is read back before it replaces what is there.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    job : str
+        Key of the job.
+    rows : DataFrame
+        Its rows.
     """
     import pyarrow.parquet
 
@@ -59,7 +72,17 @@ def _column(values: pd.Series) -> pyarrow.Array:
 def read_row_file(path: Path, job: str) -> pd.DataFrame:
     """Read what `write_row_file` wrote for a job.
 
-    Raises `DamagedRowsError` if it is no such file, of another job, or its content has changed.
+    Parameters
+    ----------
+    path : Path
+        The file.
+    job : str
+        Key of the job.
+
+    Raises
+    ------
+    DamagedRowsError
+        If it is no such file, of another job, or its content has changed.
     """
     import pyarrow.parquet
 
@@ -105,6 +128,11 @@ class RowStore:
     Every row carries the columns ``job`` (its key), ``status`` (``"ok"`` or ``"failed"``) and
     ``error``. A job's file appears whole or not at all.
 
+    Parameters
+    ----------
+    folder : path-like
+        Where files lie.
+
     Examples
     --------
     >>> import tempfile
@@ -120,7 +148,15 @@ class RowStore:
         self.folder = Path(folder)
 
     def write_manifest(self, jobs: Sequence[Job], what: str) -> None:
-        """Keep the list of jobs, in `MANIFEST`; `run_status` reads it."""
+        """Keep the list of jobs, in `MANIFEST`; `run_status` reads it.
+
+        Parameters
+        ----------
+        jobs : sequence of Job
+            All jobs of a run.
+        what : str
+            What they do, in words.
+        """
         listed = [{"key": job.key, "size": job.size, **job.columns} for job in jobs]
         write_text(self.folder / MANIFEST, json.dumps({"what": what, "jobs": listed}, indent=1))
 
@@ -144,7 +180,17 @@ class RowStore:
         write_row_file(self.path(key), key, table)
 
     def write_failure(self, key: str, error: str, columns: Mapping[str, Any]) -> None:
-        """Keep one row that says why a job failed, with further columns."""
+        """Keep one row that says why a job failed.
+
+        Parameters
+        ----------
+        key : str
+            Of the job.
+        error : str
+            Why.
+        columns : mapping
+            Further columns of the row.
+        """
         import pandas as pd
 
         row = {**columns, "job": key, "status": FAILED, "error": error}
@@ -185,11 +231,23 @@ class RowStore:
 
 @dataclass(frozen=True)
 class RunStatus:
-    """How far the jobs of a manifest, which do `what`, are.
+    """How far the jobs of a manifest are.
 
-    `done` jobs ended well, `failed` has the first line of each error; items, such as images, are
-    those of the jobs. `rate` is in items a second over the last `RECENT` jobs that ended well,
-    times without a job left out; None before the first.
+    Parameters
+    ----------
+    folder : Path
+        Of their rows.
+    what : str
+        What they do.
+    jobs, done : int
+        All jobs, and those that ended well.
+    failed : dict of str to str
+        First line of each error, by the key of the job.
+    items, items_done : int
+        Items, such as images, of all jobs and of those that ended well.
+    rate : float or None
+        Items a second over the last `RECENT` jobs that ended well, times without a job left out;
+        None before the first.
     """
 
     folder: Path
@@ -228,7 +286,13 @@ class RunStatus:
 
 
 def run_statuses(work_dir: PathLike) -> list[RunStatus]:
-    """Return the progress of the runs in a work dir or folder of rows, or raise `InputError`."""
+    """Return the progress of the runs in a work dir or folder of rows.
+
+    Raises
+    ------
+    InputError
+        If there is no list of jobs, or one is damaged.
+    """
     root = Path(work_dir)
     manifests = sorted([*root.glob(MANIFEST), *root.glob(f"*/{MANIFEST}")])
     if not manifests:
@@ -239,7 +303,13 @@ def run_statuses(work_dir: PathLike) -> list[RunStatus]:
 
 
 def run_status(folder: Path) -> RunStatus:
-    """Return the progress of a run in its folder, or raise `InputError` for a damaged manifest."""
+    """Return the progress of a run in its folder.
+
+    Raises
+    ------
+    InputError
+        If the list of jobs is damaged.
+    """
     store = RowStore(folder)
     manifest = store.read_manifest()
     if manifest is None:
@@ -267,7 +337,18 @@ def run_status(folder: Path) -> RunStatus:
 
 
 def _rate(spans: list[tuple[float, float, int]]) -> float | None:
-    """Divide items by the length of the union of the jobs' times."""
+    """Divide items by the length of the union of the jobs' times.
+
+    Parameters
+    ----------
+    spans : list of tuple of float
+        Begin, end and size of each job, times in seconds.
+
+    Returns
+    -------
+    float or None
+        Items a second; None without a job, or where all took no time.
+    """
     recent = sorted(sorted(spans, key=lambda span: span[1])[-RECENT:])
     busy, until = 0.0, float("-inf")
     for start, end, _ in recent:
