@@ -29,7 +29,7 @@ from autoeval.runtime.progress import progress_bar
 
 CATEGORY = "vehicle"
 JPEG_QUALITY = 95
-NO_PIXELS = {"__init__", "detector_page", "training"}
+NO_PIXELS = {"__init__", "environments_task"}
 """Modules that do not change what an image looks like."""
 Entry = dict[str, Any]
 MIN_VISIBLE = 0.3

@@ -1,6 +1,8 @@
 """Environments on disk: valid COCO, resumable, the same whatever the way there."""
 
 import json
+import re
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -89,3 +91,15 @@ def test_images_of_another_seed_or_renderer_are_not_reused(what, tmp_path, monke
     assert first["images/00000.jpg"] != second["images/00000.jpg"]
     infos = [json.loads(of["annotations.json"])["info"] for of in (first, second)]
     assert infos[0] != infos[1]
+
+
+def test_the_hash_of_the_renderer_is_of_the_modules_that_draw():
+    folder, drawing, left = Path(dataset.__file__).parent, set(), {"dataset"}
+    while left:
+        name = left.pop()
+        drawing.add(name)
+        source = (folder / f"{name}.py").read_text()
+        imported = re.findall(r"from autoeval\.roadworld\.(\w+) import", source)
+        imported += re.findall(r"from autoeval\.roadworld import (\w+)", source)
+        left |= {*imported} - drawing
+    assert {path.stem for path in folder.glob("*.py")} - dataset.NO_PIXELS == drawing
