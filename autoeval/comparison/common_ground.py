@@ -144,6 +144,7 @@ def on_common_ground(
     if labels is not None:
         used = categories_with_a_box(labels, pool)
         labelled = {words[word] for word in used if word in words} if words else set(used)
+    target = next(iter(fits.values())).target
     words_of = {  # that each detector can find: here, or where it was fitted
         name: {*site.boxes.categories, *(() if site.named else fits[name].known_looks().categories)}
         for name, site in common_sites.items()
@@ -152,7 +153,7 @@ def on_common_ground(
         name: set(site.boxes.categories) for name, site in sites.items() if site.named
     }
     names, category_warnings = _common_categories(
-        common_sites, words_of, chosen_of, labelled, next(iter(fits.values())).target
+        common_sites, words_of, chosen_of, labelled, target
     )
     if labels is not None:
         vocabulary: Collection[str] | None = None
@@ -169,6 +170,11 @@ def on_common_ground(
         chosen = labelled_categories(names, labels, pool, words, named=vocabulary)
         names = [*chosen.kept, *chosen.added]
         category_warnings += chosen.warnings
+        at_threshold = OperatingPoint.of(target) is not None
+        if at_threshold and vocabulary is None and labels.lists_categories:
+            # A box of a category without an object is a false positive; see `on_all_categories`.
+            with_box = {word for site in common_sites.values() for word in words_with_a_box(site)}
+            names += [word for word in labels.categories if word in with_box and word not in names]
     for name, site in common_sites.items():
         if without := [category for category in names if category not in words_of[name]]:
             category_warnings.append(
@@ -190,6 +196,11 @@ def on_common_ground(
         if same_boxes(common_sites[a], common_sites[b])
     ]
     return fits, common_sites, [*warnings, *category_warnings, *same]
+
+
+def words_with_a_box(site: Site) -> list[str]:
+    """Return the categories that a site has a box of."""
+    return [site.boxes.categories[k] for k in np.unique(site.boxes.label).tolist()]
 
 
 def on_categories(site: Site, names: Sequence[str]) -> Site:

@@ -113,6 +113,38 @@ def test_a_comparison_counts_every_category(files, tmp_path):
         assert values[name] == pytest.approx(right / n_boxes, abs=1e-9)
 
 
+@pytest.mark.parametrize("door", ["compare", "estimate", "threshold"])
+def test_a_box_of_a_category_that_was_hardly_found_counts(files, tmp_path, door):
+    """One unlikely box, so that the category does not count without labels, nor has an object."""
+    folder, fitted, labels, boxes = files
+    rows = [row for row in json.loads(boxes.read_text()) if row["category_id"] != 2]
+    rows.append({"image_id": 0, "category_id": 2, "bbox": [5, 5, 60, 60], "score": 0.31})
+    few = tmp_path / "few.json"
+    few.write_text(json.dumps(rows))
+    assert "thing 1" not in fitted.predict(few, images=labels).per_category
+    right, n_boxes, _ = counted(labels, few, THRESHOLD)
+    if door == "compare":
+        result = autoeval.compare(
+            {"a": fitted, "b": fitted},
+            [few, rows[:-1]],
+            images=labels,
+            labels=labels,
+            target="precision@0.3",
+        )
+        values = dict(zip(result.ranking["detector"], result.ranking["value"], strict=True))
+        value = values["a"]
+    elif door == "estimate":
+        result = estimate_labelled(fitted, few, labels, images=labels, score_thr=THRESHOLD)
+        value = result.whole["precision@0.3"].combined.estimate.value
+    else:
+        chosen = autoeval.threshold(
+            folder / "estimator.parquet", few, images=labels, labels=labels, recall=0.5
+        )
+        right, n_boxes, _ = counted(labels, few, chosen.threshold)
+        value = chosen.at["precision"]["value"]
+    assert value == pytest.approx(right / n_boxes, abs=1e-9)
+
+
 @pytest.mark.parametrize("wanted", [{"recall": 0.5}, {"precision": 0.6}, {}])
 def test_a_threshold_reaches_what_it_says(files, wanted):
     """The values at the threshold are counted there, and the next one does not do."""
