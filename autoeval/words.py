@@ -30,6 +30,7 @@ OF_INPUT = frozenset(
         "nothing-right",
         "objects-unlabelled",
         "other-words",
+        "reference-elsewhere",
         "words-exchanged",
     }
 )

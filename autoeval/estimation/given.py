@@ -14,6 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from autoeval.boxes import Boxes, Categories, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
@@ -27,11 +29,13 @@ from autoeval.io.predictions.category_words import (
     numbered_by_fit,
     read_names,
 )
+from autoeval.io.predictions.covered_images import unseen_images
 from autoeval.io.predictions.reading import read_boxes
 from autoeval.labels import PLAN
 from autoeval.runtime.files import PathLike, is_json, name_of
+from autoeval.sites.label_warnings import reference_elsewhere
 from autoeval.sites.site import Site
-from autoeval.words import Notice, listed, listed_near
+from autoeval.words import Notice, listed, listed_near, prefixed
 
 if TYPE_CHECKING:
     from autoeval.estimation.run_detector import Detector
@@ -208,7 +212,22 @@ class Predictions:
                 f"{path} has other categories than the predictions: "
                 f"{listed(reference.categories, 10)}."
             )
-        return reference.as_categories(clean.categories, words)
+        reference = reference.as_categories(clean.categories, words)
+        every = np.arange(len(clean.images))
+        unseen, notes = unseen_images(reference, every, str(path), complete=self.complete)
+        notices = [*notes, *reference_elsewhere(clean, reference)]
+        if same_rows(clean, reference):
+            text = (
+                "it has the boxes of the predictions themselves, which the detector never misses: "
+                "expected those of another, stronger detector"
+            )
+            notices.append(Notice("same-boxes", text))
+        odd = prefixed("reference", notices)
+        return replace(
+            reference,
+            uncovered=(*reference.uncovered, *unseen.tolist()),
+            left_out=(*reference.left_out, *odd),
+        )
 
     def of_site(self, path: Path) -> Predictions:
         """Return those of one site of a task.
@@ -232,6 +251,13 @@ class Predictions:
         if self.reference is None or isinstance(self.reference, str | os.PathLike):
             return () if self.reference is None else (self.reference,)
         return tuple(self.reference)
+
+
+def same_rows(first: Boxes, second: Boxes) -> bool:
+    """Whether both are the same boxes with the same scores, in whatever order."""
+    rows = [np.column_stack([of.image, of.boxes, of.scores]) for of in (first, second)]
+    same = len(first) == len(second) > 0
+    return same and bool((np.sort(rows[0], axis=0) == np.sort(rows[1], axis=0)).all())
 
 
 GivenBoxes = PathLike | Predictions | Any

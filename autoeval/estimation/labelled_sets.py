@@ -289,6 +289,8 @@ def _with_files(
         site = site.without_images(unseen)
         truth = labelled_boxes(content, categories, label_words, site.boxes.images)
     looks = replace(Looks.of(site.boxes), overlaps=overlaps_of(site.boxes))
+    if site.reference is not None and len(site.reference):
+        looks = replace(looks, reference_floor=site.reference.floor)
     # What numbers mean in labels holds for later files, too, unless predictions contradict; each
     # site of a task may count its categories in its own way.
     if not of_task and all(numbers.get(n, word) == word for n, word in looks.numbers.items()):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.boxes import Categories, DetectorRun, LabelledImage, words_of
+from autoeval.boxes import Boxes, Categories, DetectorRun, LabelledImage, words_of
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
 from autoeval.estimation.checks import unreadable_warning
@@ -42,6 +42,8 @@ THRESHOLDS = {  # of scores, in settings; by their framework, since a black box 
     "torchvision": ("score_thresh",),
     "transformers": ("threshold",),
 }
+ENOUGH_OF_REFERENCE = 100  # boxes, of which hardly none is near the lowest score
+LOWER = 0.05  # of a score at which files begin
 CHOSEN = "reference_chosen"  # in the context of a fit: ``number``, counted from 0, and ``of``
 GivenImages = Images | Sequence[LabelledImage] | LabelSet | None
 
@@ -134,7 +136,9 @@ def site_of_files(
         (warnings if note.code == "images-not-placed" else left_out).append(note)
     warnings += boxes.warnings
     if site.reference is not None:
-        warnings += prefixed("reference", site.reference.warnings)
+        reference, odd = reference_as_in_fit(site.reference, looks)
+        site = replace(site, reference=reference)
+        warnings += prefixed("reference", (*site.reference.warnings, *odd))
     warnings += looks.warnings
     site = replace(site, warnings=tuple(warnings), left_out=tuple(left_out))
     run = boxes.run
@@ -273,6 +277,35 @@ def compared_with_fit(site: Site, looks: Looks, *, complete: bool = True) -> Sit
         warnings=(*site.warnings, *warnings),
         left_out=left_out,
     )
+
+
+def reference_as_in_fit(reference: Boxes, looks: Looks) -> tuple[Boxes, tuple[Notice, ...]]:
+    """Keep the boxes of a reference detector that its file of the fit would hold.
+
+    Its boxes count as probable objects, so that with more of them, or fewer, an estimate is of
+    other ones: a file that begins higher than that of the fit is warned of.
+
+    Parameters
+    ----------
+    reference : Boxes
+        On the new images.
+    looks : Looks
+        Of the files of the fit.
+
+    Returns
+    -------
+    tuple of Boxes and tuple of Notice
+    """
+    kept = reference.where(reference.scores >= looks.reference_floor)
+    enough = len(kept) >= ENOUGH_OF_REFERENCE and looks.reference_floor > 0
+    if not enough or kept.floor <= looks.reference_floor + LOWER:
+        return kept, ()
+    text = (
+        f"its scores begin at {kept.floor:.2g}, and in the fit at {looks.reference_floor:.2g}: "
+        "fewer of its boxes count as objects, and the estimate is too high. Export its boxes from "
+        "the same score on"
+    )
+    return kept, (Notice("low-scores-missing", text),)
 
 
 def has_detector_of_fit(run: DetectorRun, looks: Looks) -> bool:

@@ -537,6 +537,8 @@ class Looks:
         How much its boxes overlap, see `overlaps_of`; empty where they are in other words.
     detector : dict
         Its settings, where they are known; see `DetectorRun`.
+    reference_floor : float
+        Lowest score of the reference detector; 0 where it is not known or there is none.
     """
 
     categories: tuple[str, ...]
@@ -554,6 +556,7 @@ class Looks:
     confident: tuple[ConfidentBoxes, ...] = ()
     overlaps: tuple[int, ...] = ()
     detector: dict[str, Any] = field(default_factory=dict)
+    reference_floor: float = 0.0
 
     @classmethod
     def of(cls, boxes: Boxes) -> Looks:
@@ -778,4 +781,5 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
         frequencies=totals,
         kind=kinds.pop() if len(kinds) == 1 else "",
         detector=known[0] if known and len(known) == len(parts) else {},
+        reference_floor=min(part.reference_floor for part in parts),
     )

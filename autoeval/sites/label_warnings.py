@@ -143,6 +143,25 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     )
 
 
+def reference_elsewhere(boxes: Boxes, reference: Boxes) -> tuple[str, ...]:
+    """Warn where boxes lie no more often on those of a reference than on those of other images.
+
+    As `of_other_images`, with the boxes of the reference over .3 as labels: less than one in a
+    hundred pairs of detectors at real sites is warned of, and more than half where images are
+    exchanged (a test in `tests/sites/test_label_warnings.py`).
+    """
+    if not of_other_images(boxes, reference.where(reference.scores > CONFIDENT)):
+        return ()
+    return (
+        Notice(
+            "reference-elsewhere",
+            "boxes of both detectors lie on each other no more often than on those of other "
+            "images: are they of the same images, in pixels of one size, and do image ids mean the "
+            "same? Else the estimate is too low",
+        ),
+    )
+
+
 def of_other_size(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """Compare the sizes of images that labels and boxes state, where both are known.
 

@@ -1,5 +1,6 @@
 """What boxes say about labels."""
 
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -28,6 +29,7 @@ from autoeval.sites.label_warnings import (
     of_other_images,
     of_other_size,
     overconfident,
+    reference_elsewhere,
     resized_labels,
     shifted_labels,
     unlabelled_objects,
@@ -533,3 +535,30 @@ def test_images_that_were_not_run_at_real_sets(shared):
             n_false += bool(unseen_by_labels(cut, truth))
             n_found += bool(unseen_by_labels(cut.where(half[cut.image]), truth))
     assert n_sets >= 500 and n_false <= 0.01 * n_sets and n_found >= 0.66 * n_sets
+
+
+def test_a_reference_on_other_images_is_warned_of():
+    truth, boxes = checked_world()
+    reference = replace(truth, scores=np.full(len(truth), 0.9))
+    assert reference_elsewhere(boxes, reference) == ()
+    (warning,) = reference_elsewhere(boxes, exchanged(reference))
+    assert (warning.code, warning.severity) == ("reference-elsewhere", "warning")
+
+
+@pytest.mark.rare
+def test_references_of_other_images_at_real_sites(shared):
+    detectors, n, n_false, n_found = ("yolo26n", "nanodet_plus", "fastestdet"), 0, 0, 0
+    for path in sorted((shared / "real_predictions/fastestdet").glob("*/*.json"))[::2]:
+        place = path.relative_to(shared / "real_predictions/fastestdet")
+        labels = read_coco(shared / "real" / place.with_suffix("") / "annotations.json")
+        found = [
+            read_predictions(shared / "real_predictions" / of / place, images=labels.images)
+            for of in detectors
+            if (shared / "real_predictions" / of / place).exists()
+        ]
+        for boxes, other in itertools.permutations(found, 2):
+            turned = replace(other, image=(other.image + 1) % len(labels.images))
+            n += 1
+            n_false += bool(reference_elsewhere(boxes, other))
+            n_found += bool(reference_elsewhere(boxes, turned))
+    assert n >= 100 and n_false <= 0.01 * n and n_found >= n / 2

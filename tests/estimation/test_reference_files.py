@@ -1,0 +1,91 @@
+"""Files of a reference detector that are not what the fit had: of other images, cut, the same."""
+
+import json
+
+import pytest
+from commands.predicted_world import write_world
+
+import autoeval
+
+FEW = {"n_images": 40, "n_categories": 3}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Boxes of a weak detector and a good one, on labelled images and at a site."""
+    folder = tmp_path_factory.mktemp("reference")
+    for name, seed in {"val": 0, "site": 1}.items():
+        for detector, skill in {"weak": 0.5, "good": 0.98}.items():
+            (folder / detector).mkdir(exist_ok=True)
+            write_world(folder / detector, name, seed=seed, skill=skill, **FEW)
+    return folder
+
+
+def rows_of(path):
+    return json.loads(path.read_text())
+
+
+def given(world, tmp_path, name, reference):
+    path = tmp_path / f"{name}_reference.json"
+    path.write_text(json.dumps(reference))
+    return autoeval.Predictions(world / f"weak/{name}_predictions.json", reference=path)
+
+
+def fit(world, tmp_path, least=0.0):
+    rows = [row for row in rows_of(world / "good/val_predictions.json") if row["score"] >= least]
+    return autoeval.fit(world / "weak/val_labels.json", given(world, tmp_path, "val", rows))
+
+
+def estimate(fitted, world, tmp_path, rows):
+    images = world / "weak/site_labels.json"
+    return fitted.predict(given(world, tmp_path, "site", rows), images=images)
+
+
+def codes(estimate):
+    return [notice.code for notice in estimate.warnings if str(notice).startswith("reference: ")]
+
+
+@pytest.fixture(scope="module")
+def fitted(world, tmp_path_factory):
+    return fit(world, tmp_path_factory.mktemp("fit"))
+
+
+@pytest.fixture(scope="module")
+def rows(world):
+    return rows_of(world / "good/site_predictions.json")
+
+
+def test_a_reference_as_in_the_fit_has_no_warning(fitted, world, tmp_path, rows):
+    assert fitted.regression_.reference_weight_ > 0  # it is read
+    assert codes(estimate(fitted, world, tmp_path, rows)) == []
+
+
+def test_images_that_a_reference_was_not_run_on_are_left_out(fitted, world, tmp_path, rows):
+    half = estimate(fitted, world, tmp_path, [row for row in rows if row["image_id"] % 2])
+    assert codes(half) == ["images-not-covered"] and half.n_images == FEW["n_images"] // 2
+
+
+def test_a_reference_that_is_cut_is_warned_of(fitted, world, tmp_path, rows):
+    cut = estimate(fitted, world, tmp_path, [row for row in rows if row["score"] >= 0.3])
+    assert "low-scores-missing" in codes(cut)
+
+
+def test_boxes_under_those_of_the_fit_are_left_out(world, tmp_path, rows):
+    fitted = fit(world, tmp_path, least=0.3)
+    floor = fitted.known_looks().reference_floor
+    assert floor >= 0.3
+    cut = estimate(fitted, world, tmp_path, [row for row in rows if row["score"] >= floor])
+    assert estimate(fitted, world, tmp_path, rows).value == cut.value
+    saved = tmp_path / "estimator.parquet"
+    fitted.save(saved)
+    loaded = autoeval.AccuracyEstimator.load(saved)
+    assert estimate(loaded, world, tmp_path, rows).value == cut.value
+
+
+def test_boxes_of_other_images_and_of_the_detector_itself_are_warned_of(
+    fitted, world, tmp_path, rows
+):
+    turned = [{**row, "image_id": (row["image_id"] + 1) % FEW["n_images"]} for row in rows]
+    assert codes(estimate(fitted, world, tmp_path, turned)) == ["reference-elsewhere"]
+    same = rows_of(world / "weak/site_predictions.json")
+    assert "same-boxes" in codes(estimate(fitted, world, tmp_path, same[::-1]))
