@@ -136,9 +136,9 @@ def site_of_files(
         (warnings if note.code == "images-not-placed" else left_out).append(note)
     warnings += boxes.warnings
     if site.reference is not None:
-        reference, odd = reference_as_in_fit(site.reference, looks)
+        reference, cut = reference_as_in_fit(site.reference, looks)
         site = replace(site, reference=reference)
-        warnings += prefixed("reference", (*site.reference.warnings, *odd))
+        warnings += prefixed("reference", (*reference.warnings, *cut))
     warnings += looks.warnings
     site = replace(site, warnings=tuple(warnings), left_out=tuple(left_out))
     run = boxes.run

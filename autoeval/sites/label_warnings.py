@@ -143,7 +143,7 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     )
 
 
-def reference_elsewhere(boxes: Boxes, reference: Boxes) -> tuple[str, ...]:
+def reference_elsewhere(boxes: Boxes, reference: Boxes) -> tuple[Notice, ...]:
     """Warn where boxes lie no more often on those of a reference than on those of other images.
 
     As `of_other_images`, with the boxes of the reference over .3 as labels: less than one in a
