@@ -3,7 +3,9 @@
 import contextlib
 import functools
 import gc
+import hashlib
 import os
+import pickle
 import sys
 from pathlib import Path
 
@@ -15,6 +17,8 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Numbers are a processor's, also on a machine with a GPU, but where one is named.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+# Where mmdet imports it, albumentations would ask the network for its newest version.
+os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")
 # Ray reads this where it is first imported: clusters of the tests listen on the loopback alone.
 os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
@@ -87,7 +91,7 @@ def short_logs():
 
 @pytest.fixture(scope="session", autouse=True)
 def model_index_read_once():
-    """Keep the entries that mmengine looks up in hundreds of files for each config of mmdet."""
+    """Keep what mmengine looks up in hundreds of files for each config of mmdet."""
     if "mmengine.config" not in sys.modules:
         yield
         return
@@ -95,6 +99,42 @@ def model_index_read_once():
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(utils, "_get_cfg_metainfo", functools.cache(utils._get_cfg_metainfo))
+        patched.setattr(utils, "load", functools.cache(utils.load))
+        yield
+
+
+def kept(function):
+    """Return a function of values alone that keeps each result by what it was given."""
+    results = {}
+
+    @functools.wraps(function)
+    def call(*given, **options):
+        try:
+            key = hashlib.blake2b(pickle.dumps((given, options), protocol=5)).digest()
+        except AttributeError:  # a function that a test made
+            return function(*given, **options)
+        if key not in results:
+            results[key] = pickle.dumps(function(*given, **options), protocol=5)
+        return pickle.loads(results[key])  # nobody changes what another test gets
+
+    return call
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fits_computed_once():
+    """Fit the same boxes once: most tests fit one of few small sites, with one thing changed."""
+    from autoeval.estimation import category_scores
+    from autoeval.labels import fit_assistance
+    from autoeval.model import calibration, pair_table
+    from autoeval.model.mixed_model import Mixture
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(calibration, "_fit_site", kept(calibration._fit_site))
+        for name in ("_logistic", "measure_small_sample_bias"):
+            patched.setattr(fit_assistance, name, kept(getattr(fit_assistance, name)))
+        patched.setattr(Mixture, "quantile", kept(Mixture.quantile))
+        for module in (category_scores, pair_table):
+            patched.setattr(module, "count_curve", kept(module.count_curve))
         yield
 
 

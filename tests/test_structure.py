@@ -63,6 +63,19 @@ def modules():
     return found
 
 
+@cache
+def nodes_of(path):
+    """The syntax of a file, every node of it."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def syntax_is_forgotten():
+    """It is a million objects, which the tests of other files would drag along."""
+    yield
+    nodes_of.cache_clear()
+
+
 def imports_of(path, *, typing=True):
     """What a file imports, wherever it does; also for type checkers alone, or not."""
     return [name for name, for_typing in all_imports(path) if typing or not for_typing]
@@ -71,13 +84,13 @@ def imports_of(path, *, typing=True):
 @cache
 def all_imports(path):
     """What a file imports, each with whether it is for type checkers alone."""
-    return tuple(_read_imports(ast.parse(path.read_text()), path))
+    return tuple(_read_imports(nodes_of(path), path))
 
 
-def _read_imports(tree, path):
-    unchecked = [n for n in ast.walk(tree) if isinstance(n, ast.If) and _is_for_typing(n)]
+def _read_imports(nodes, path):
+    unchecked = [n for n in nodes if isinstance(n, ast.If) and _is_for_typing(n)]
     hidden = {id(inner) for block in unchecked for inner in ast.walk(block)}
-    for node in ast.walk(tree):
+    for node in nodes:
         for_typing = id(node) in hidden
         if isinstance(node, ast.Import):
             yield from ((name.name, for_typing) for name in node.names)
@@ -138,10 +151,7 @@ def test_the_page_names_what_exists():
     for names, where in rows:
         files = [path for name, path in modules().items() if f"{name}.".startswith(f"{where}.")]
         classes = {
-            node.name
-            for path in files
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ClassDef)
+            node.name for path in files for node in nodes_of(path) if isinstance(node, ast.ClassDef)
         }
         assert set(re.findall(r"`(\w+)`", names)) <= classes, where
 
@@ -279,7 +289,7 @@ def test_no_two_classes_have_the_same_name():
     """What is public; a reader who meets a name knows which thing it is."""
     found = {}
     for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, set()).add(name)
     twins = {name: places for name, places in found.items() if len(places) > 1}
@@ -333,14 +343,13 @@ def types_of_configs():
 def functions():
     """Every function of the package: module, class or nothing, and its syntax."""
     for module, path in modules().items():
-        tree = ast.parse(path.read_text())
         inside = {
             id(child): node.name
-            for node in ast.walk(tree)
+            for node in nodes_of(path)
             if isinstance(node, ast.ClassDef)
             for child in node.body
         }
-        for node in ast.walk(tree):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef):
                 yield module, inside.get(id(node), ""), node
 
