@@ -68,6 +68,21 @@ images, so that none counts for more than twice its share of a simple random sam
 FEWEST_GROUPS = 5  # left out, for their errors to stand for those of a new site
 COMPARED_IMAGES = 20  # at most, at equal distances, to see whether the boxes are those of the plan
 NEAR = 2.0  # pixels: the same network on another machine rounds otherwise, and moves no box further
+OF_POOL = frozenset(
+    {
+        "another-split",
+        "category-numbers-differ",
+        "category-numbers-guessed",
+        "copies-left-out",
+        "images-merged",
+        "images-not-covered",
+        "images-not-placed",
+        "images-of-the-fit",
+        "reference-elsewhere",
+        "same-boxes",
+    }
+)
+"""Codes of warnings of a site that say of which boxes and images a plan is."""
 
 
 @dataclass(frozen=True)
@@ -467,6 +482,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         warnings=(
             *without_box,
             *nothing,
+            *(notice for notice in site.warnings if notice.code in OF_POOL),
             *site.left_out,
             *unreadable_warning(unreadable.split("; ") if unreadable else ()),
         ),

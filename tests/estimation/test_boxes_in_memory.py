@@ -98,6 +98,17 @@ def test_images_that_were_not_seen_are_found_by_all_boxes_of_a_file(world):
     assert "images-not-covered" in [warning.code for warning in estimate.warnings]
 
 
+def test_a_plan_and_its_labels_repeat_which_images_it_is_not_of(world, fitted, tmp_path):
+    """Labels of images that the pool lacks are left out: the plan alone was silent about why."""
+    _, _, new_labels, new_boxes = map(read, world)
+    half = [image["id"] for image in new_labels["images"]][::2]
+    seen = [box for box in new_boxes if box["image_id"] in half]
+    plan = autoeval.plan_labels(fitted, seen, images=new_labels, n=10, work_dir=tmp_path)
+    assert "images-not-covered" in [warning.code for warning in plan.warnings]
+    labelled = autoeval.estimate_with_labels(tmp_path, new_labels)
+    assert "images-not-covered" in [warning.code for warning in labelled.warnings]
+
+
 def test_an_item_without_a_box_is_of_an_image_that_was_seen(world, fitted):
     document = read(world[2])
     items = []
