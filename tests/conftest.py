@@ -10,8 +10,11 @@ import sys
 from pathlib import Path
 
 # Importing torch and mmdet without their byte code takes three times as long, and many tests start
-# processes that do; where PYTHONDONTWRITEBYTECODE is set, each would compile all of it again.
-BYTECODE = Path(__file__).resolve().parents[1] / ".pytest_cache/bytecode"
+# processes that do; where PYTHONDONTWRITEBYTECODE is set, each would compile all of it again. It is
+# kept with a virtual environment, so that another checkout with the same one has it.
+IN_ENVIRONMENT = sys.prefix != sys.base_prefix and os.access(sys.prefix, os.W_OK)
+KEPT = Path(sys.prefix) if IN_ENVIRONMENT else Path(__file__).resolve().parents[1] / ".pytest_cache"
+BYTECODE = KEPT / "bytecode"
 sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
