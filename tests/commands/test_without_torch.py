@@ -84,15 +84,12 @@ def run(*commands, status=0, said=""):
     assert said in done.stderr
 
 
-# the second as many as one has, the first as few as show that nothing else is imported
-@pytest.mark.parametrize(
-    ("n_images", "n_categories"), [(60, 4), pytest.param(2000, 80, marks=pytest.mark.slow)]
-)
-def test_a_fit_and_estimates_of_many_images(tmp_path, n_images, n_categories):
+@pytest.mark.slow
+def test_a_fit_and_estimates_of_many_images(tmp_path):
+    """As many as one has; `four_commands` are the same on few."""
     folder = tmp_path
     for name, seed in (("val", 0), ("new", 1)):
-        sizes = {"n_images": n_images, "n_categories": n_categories, "boxes": 7.0}
-        write_world(folder, name, seed=seed, **sizes)
+        write_world(folder, name, seed=seed, n_images=2000, n_categories=80, boxes=7.0)
     fit = ["fit", "--labels", folder / "val_labels.json", "--work-dir", folder / "fit"]
     fit += ["--predictions", folder / "val_predictions.json"]
     estimate = ["estimate", "--estimator", folder / "fit/estimator.parquet"]
@@ -102,7 +99,7 @@ def test_a_fit_and_estimates_of_many_images(tmp_path, n_images, n_categories):
     images.mkdir()
     for k in range(60):
         (images / f"{k:06}.jpg").touch()
-    small = write_world(folder, "small", seed=2, n_images=60, n_categories=n_categories)[1]
+    small = write_world(folder, "small", seed=2, n_images=60, n_categories=80)[1]
     few = ["--predictions", small, "--images", images, "--work-dir", folder / "small"]
     run(fit, whole, [*estimate, *few])
     assert "estimate" in (folder / "estimate/result.json").read_text()
@@ -144,9 +141,11 @@ def four_commands(small):
     site = ["--estimator", work / "estimator.parquet", "--predictions", new]
     site += ["--images", small / "new_site"]
     labels = ["--labels", small / "new_labels.json", "--work-dir", small / "labelled"]
+    listed = ["--images", small / "new_labels.json", "--work-dir", small / "listed"]
     run(
         ["fit", *fit, "--work-dir", work],
         ["estimate", *site, "--work-dir", small / "estimate"],
+        ["estimate", *site[:4], *listed],
         ["label", "plan", *site, "--n", 20, "--work-dir", small / "to_label"],
         ["label", "estimate", "--plan", small / "to_label", *labels],
     )
@@ -159,7 +158,11 @@ def test_four_commands_from_files_to_an_estimate_with_labels(four_commands):
     assert len(plan["images"]) == 20
     found = json.loads((small / "labelled/result.json").read_text())["labelled_estimate"]
     assert found["n_labelled"] == 20
-    free = json.loads((small / "estimate/result.json").read_text())["estimate"]
+    free, listed = (
+        json.loads((small / name / "result.json").read_text())["estimate"]
+        for name in ("estimate", "listed")
+    )
+    assert free["value"] == pytest.approx(listed["value"], abs=0.02)  # a folder has no sizes
     assert found["upper"] - found["lower"] < free["upper"] - free["lower"]
 
 
