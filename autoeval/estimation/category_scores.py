@@ -320,7 +320,13 @@ def labelled_pairs(
 def labelled_rows(
     labelled: Site, calibration: ScoreCalibration, *, probabilities: np.ndarray | None = None
 ) -> pd.DataFrame:
-    """Return `labelled_pairs` as a DataFrame."""
+    """Return `labelled_pairs` as a DataFrame.
+
+    Parameters
+    ----------
+    labelled, calibration, probabilities
+        See `labelled_pairs`.
+    """
     import pandas as pd
 
     pairs = labelled_pairs(labelled, calibration, probabilities=probabilities)

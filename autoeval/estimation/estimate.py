@@ -266,6 +266,7 @@ class Estimate(Result):
 
     @property
     def _band(self) -> str:
+        """Label of the interval in a plot."""
         return f"{self.level:.0%} interval"
 
     def _scaled(self) -> tuple[float, float, float]:

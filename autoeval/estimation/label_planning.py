@@ -687,14 +687,17 @@ def _same_boxes(planned: Boxes, seen: Boxes) -> bool:
 
 
 def _categories(names: list[str]) -> str:
+    """Say which categories a plan is of."""
     return f"the categories {listed(names)}" if names else "every category that is detected"
 
 
 def _group(name: str) -> str:
+    """Say of which group a plan is."""
     return f"a site of the group {name!r}" if name else "a site of no group of the fit"
 
 
 def _site(name: str) -> str:
+    """Say of which site of the fit a plan is."""
     return f"the site {name!r} of the fit" if name else "a site that the fit does not hold"
 
 

@@ -102,7 +102,15 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
 
 
 def rows_where(table: Table, chosen: np.ndarray) -> dict[str, np.ndarray]:
-    """Keep the rows that a mask or an index array selects."""
+    """Keep some rows of a table.
+
+    Parameters
+    ----------
+    table : Table
+        N rows.
+    chosen : ndarray of shape (N,), bool, or of int
+        A mask, or the positions of the rows.
+    """
     return {name: column[chosen] for name, column in table.items()}
 
 

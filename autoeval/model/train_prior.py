@@ -221,7 +221,14 @@ def operating_point_prior(
 ) -> Prior:
     """Fit one prior on several thresholds, each detector at each of them one draw.
 
-    measure: ``precision``, ``recall`` or ``f1``.
+    Parameters
+    ----------
+    measure : str
+        ``precision``, ``recall`` or ``f1``.
+    rows : DataFrame
+        From `read_operating_points`.
+    thresholds : sequence of float
+        Scores, of those in the table.
     """
     expected = f"{EXPECTED}{measure}"
     features = (expected, *FEATURES[1:])

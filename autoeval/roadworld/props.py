@@ -103,7 +103,19 @@ def trailer(rng: np.random.Generator) -> Panels:
 
 
 def tree(rng: np.random.Generator, camera: Camera, x: float, y: float, bare: bool) -> Panels:
-    """Make a trunk and a crown of discs that face the camera."""
+    """Make a trunk and a crown of discs that face the camera.
+
+    Parameters
+    ----------
+    rng : Generator
+        Draws its size and its colour.
+    camera : Camera
+        That it faces.
+    x, y : float
+        Where it stands, metres.
+    bare : bool
+        Whether it is frosted, in place of green.
+    """
     height = rng.uniform(4.0, 8.5)
     crown, stem = 0.26 * height, 0.68 * height
     trunk = np.array([[-0.14, 0], [0.14, 0], [0.1, stem], [-0.1, stem]])
@@ -116,7 +128,17 @@ def tree(rng: np.random.Generator, camera: Camera, x: float, y: float, bare: boo
 
 
 def pedestrian(rng: np.random.Generator, camera: Camera, x: float, y: float) -> Panels:
-    """Make a standing person who faces the camera."""
+    """Make a standing person who faces the camera.
+
+    Parameters
+    ----------
+    rng : Generator
+        Draws the clothes.
+    camera : Camera
+        That the person faces.
+    x, y : float
+        Where the person stands, metres.
+    """
     coat, legs = CLOTHES[rng.integers(len(CLOTHES), size=2)]
     body = [
         np.array([[-half, low], [half, low], [half, high], [-half, high]])
@@ -128,7 +150,17 @@ def pedestrian(rng: np.random.Generator, camera: Camera, x: float, y: float) -> 
 
 
 def sign(rng: np.random.Generator, camera: Camera, x: float, y: float) -> Panels:
-    """Make a traffic sign on a post."""
+    """Make a traffic sign on a post.
+
+    Parameters
+    ----------
+    rng : Generator
+        Draws its height, its shape and its colour.
+    camera : Camera
+        That it faces.
+    x, y : float
+        Where it stands, metres.
+    """
     height, corners = rng.uniform(2.2, 2.8), int(rng.choice((3, 4, 8)))
     post = np.array([[-0.05, 0], [0.05, 0], [0.05, height], [-0.05, height]])
     turn = np.arange(corners) * 2 * np.pi / corners - np.pi / corners - np.pi / 2

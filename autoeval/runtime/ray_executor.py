@@ -124,9 +124,11 @@ class _Worker:
         self.work = work
 
     def prepare(self) -> None:
+        """Set the work up."""
         prepare(self.work)
 
     def run(self, job: Job) -> Outcome:
+        """Do a job; its items are counted when it has ended."""
         return attempt(self.work, job, lambda n: None)
 
 
@@ -167,6 +169,7 @@ class _Crew:
         self.deaths_in_a_row = 0
 
     def run(self) -> Iterator[tuple[Job, Outcome]]:
+        """Yield jobs as they end; as many workers as there are to be are started first."""
         for _ in range(self.n):
             self._hire()
         while self.again or not self.exhausted or any(trial for _, trial in self.waiting.values()):

@@ -437,6 +437,7 @@ class Site:
         return self._each(lambda boxes: boxes.as_categories(names, dict(words)))
 
     def _each(self, change: Callable[[Boxes], Boxes]) -> Self:
+        """Return the same with the boxes, and those of the reference, changed alike."""
         reference = None if self.reference is None else change(self.reference)
         return replace(self, boxes=change(self.boxes), reference=reference)
 

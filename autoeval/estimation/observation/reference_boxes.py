@@ -140,7 +140,20 @@ def load_reference(reference: Any) -> Reference | None:
 
 
 def lookup_of(words: Sequence[str], task: Task) -> Any:
-    """Translate a reference's words as those of a detector are; see `Task.lookup`."""
+    """Translate a reference's words as those of a detector are; see `Task.lookup`.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Of the reference.
+    task : Task
+        Its categories, and the detector's words for them.
+
+    Raises
+    ------
+    InputError
+        If none of the words is known.
+    """
     try:
         return task.lookup(words)
     except InputError as error:
@@ -149,6 +162,7 @@ def lookup_of(words: Sequence[str], task: Task) -> Any:
 
 @lru_cache(maxsize=AT_ONCE)
 def _read(path: Path, place: str, images: tuple[LabelledImage, ...]) -> Boxes:
+    """Read the predictions of a reference on the images of a place; `AT_ONCE` places are kept."""
     file = file_of(place, path) if path.is_dir() else path
     return read_predictions(file, images=images, where=f"the images of {place}")
 
