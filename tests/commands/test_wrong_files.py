@@ -10,9 +10,9 @@ import shutil
 import cv2
 import numpy as np
 import pytest
+from by_coco import mean_average_precision
 from predicted_world import HEIGHT, WIDTH, write_world
 from pycocotools.coco import COCO
-from pycocotools.cocoeval import COCOeval
 
 from autoeval.cli import main
 from autoeval.commands.command_line import word_pairs
@@ -82,11 +82,7 @@ def by_pycocotools(labels, predictions):
     """mAP of files."""
     with contextlib.redirect_stdout(io.StringIO()):
         coco = COCO(str(labels))
-        evaluation = COCOeval(coco, coco.loadRes(str(predictions)), "bbox")
-        evaluation.evaluate()
-        evaluation.accumulate()
-        evaluation.summarize()
-    return evaluation.stats[0]
+        return mean_average_precision(coco, coco.loadRes(str(predictions)))
 
 
 def test_images_that_were_not_seen_change_the_value_neither_with_labels_nor_without(

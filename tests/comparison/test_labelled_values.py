@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 
 import pytest
+from by_coco import mean_average_precision
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 from labelled_site import estimate_labelled
 from pycocotools.coco import COCO
-from pycocotools.cocoeval import COCOeval
 
 from autoeval import AccuracyEstimator, compare, fit
 from autoeval.report.comparison import about_values
@@ -32,11 +32,7 @@ def evaluated_by_coco(labels, predictions):
         coco = COCO()
         coco.dataset = {"info": {}, **truth}
         coco.createIndex()
-        evaluation = COCOeval(coco, coco.loadRes(boxes), "bbox")
-        evaluation.evaluate()
-        evaluation.accumulate()
-        evaluation.summarize()
-    return evaluation.stats[0]
+        return mean_average_precision(coco, coco.loadRes(boxes))
 
 
 def text_of(world, name):

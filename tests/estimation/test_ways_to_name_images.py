@@ -17,10 +17,10 @@ from pathlib import PurePath
 
 import numpy as np
 import pytest
+from by_coco import mean_average_precision
 from labelled_site import estimate_labelled
 from PIL import Image
 from pycocotools.coco import COCO
-from pycocotools.cocoeval import COCOeval
 
 import autoeval
 from autoeval.errors import InputError
@@ -55,11 +55,7 @@ def pycocotools_value(labels, boxes):
         truth = COCO()
         truth.dataset = copy.deepcopy({"info": {}, **labels})
         truth.createIndex()
-        evaluation = COCOeval(truth, truth.loadRes(copy.deepcopy(boxes)), "bbox")
-        evaluation.evaluate()
-        evaluation.accumulate()
-    precision = evaluation.eval["precision"][:, :, :, 0, 2]
-    return np.mean(precision[precision > -1])
+        return mean_average_precision(truth, truth.loadRes(copy.deepcopy(boxes)))
 
 
 def by_name(labels, boxes):
