@@ -412,8 +412,8 @@ def words_by_parameter(
 ) -> dict[str, list[list[str]]]:
     """Return the words behind each option that was typed, a list each time that it was.
 
-    Words behind no option are those of the positional parameters. ``--work_dir`` is ``--work-dir``;
-    what begins with a hyphen and a digit, a dot or a comma is a value.
+    Words behind no option are those of the positional parameters. An underscore in an option is a
+    hyphen; what begins with a hyphen and a digit, a dot or a comma is a value.
 
     Parameters
     ----------
