@@ -107,10 +107,8 @@ def after_compare(given: Given, result: Comparison, gate: Gate | None = None) ->
     ----------
     given : Given
         What was typed.
-    fits : mapping of str to AccuracyEstimator
-        By name of the detector.
     result : Comparison
-        Of them.
+        Of the detectors that were given.
     gate : Gate, optional
         Whether a candidate may replace the others.
     """

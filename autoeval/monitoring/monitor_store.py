@@ -135,14 +135,14 @@ def box_rows(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.nd
 class MonitorStore:
     """Boxes of images by site, and what was computed of them, in one SQLite file.
 
+    Every method opens the file where needed and is one transaction. It raises InputError where the
+    file is damaged or of another program or version, and OSError where SQLite reports another
+    error.
+
     Parameters
     ----------
     folder : path-like
         Of the file ``monitor.sqlite``; made on first use.
-
-    Every method opens the file where needed and is one transaction. It raises InputError where the
-    file is damaged or of another program or version, and OSError where SQLite reports another
-    error.
     """
 
     def __init__(self, folder: PathLike) -> None:

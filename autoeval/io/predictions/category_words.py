@@ -137,12 +137,13 @@ def find_words(
         What is known before.
     own : mapping of str to str
         The file's own words for numbers, which go before those that are known.
-    text : bool
-        Whether they are of text files.
+    positions : bool
+        Whether numbers mostly are positions in a list from 0, as in text files.
 
     Returns
     -------
     Words
+        Of each box, and how numbers were read.
 
     Raises
     ------
