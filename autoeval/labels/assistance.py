@@ -69,7 +69,8 @@ class ProbableLabels:
 
         None of a site without a reference, or whose boxes are not calibrated.
         """
-        reference, probabilities = site.reference, site.reference_right
+        reference = site.reference
+        probabilities = None if reference is None else site.reference_right
         if reference is None or probabilities is None:
             return None
         best = top_detections(reference.image, reference.label, reference.scores)
