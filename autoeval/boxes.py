@@ -581,6 +581,35 @@ class Boxes:
         return np.argsort(self.image, kind="stable"), np.append(0, np.cumsum(counts))
 
 
+def same_boxes(first: Boxes, second: Boxes) -> bool:
+    """Whether two detectors found the same boxes on the same images, and at least one.
+
+    Images, categories, corners and scores are equal to the last bit, in any order.
+
+    Parameters
+    ----------
+    first, second : Boxes
+        On the same list of images, in the same categories.
+
+    Examples
+    --------
+    >>> image = LabelledImage("1", "1.jpg", None)
+    >>> zero, corners = np.zeros(2, np.int64), np.array([[0.0, 0, 2, 2], [0, 0, 4, 4]])
+    >>> found = Boxes((image,), ("car",), zero, zero, corners, np.array([0.9, 0.2]))
+    >>> swapped = Boxes((image,), ("car",), zero, zero, corners, np.array([0.2, 0.9]))
+    >>> same_boxes(found, found.where(np.array([1, 0]))), same_boxes(found, swapped)
+    (True, False)
+    """
+    if not len(first) or len(first) != len(second):
+        return False
+    rows = [
+        np.column_stack([found.image, found.label, found.boxes, found.scores])
+        for found in (first, second)
+    ]
+    one, other = (of[np.lexsort(of.T)] for of in rows)
+    return bool((one == other).all())
+
+
 def words_of(categories: Categories) -> dict[str, str]:
     """Return the category of each word of the detector; a category without words is its own."""
     categories_of: dict[str, str] = {}

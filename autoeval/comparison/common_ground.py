@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from autoeval.accuracy.measures import OperatingPoint
+from autoeval.boxes import same_boxes
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -193,7 +194,7 @@ def on_common_ground(
             "given twice?",
         )
         for a, b in itertools.combinations(common_sites, 2)
-        if same_boxes(common_sites[a], common_sites[b])
+        if same_boxes(common_sites[a].boxes, common_sites[b].boxes)
     ]
     return fits, common_sites, [*warnings, *category_warnings, *same]
 
@@ -319,16 +320,3 @@ def _common_categories(
             "Name one with the words of each detector: --category NAME=WORD,WORD."
         )
     return kept, warnings
-
-
-def same_boxes(a: Site, b: Site) -> bool:
-    """Whether two detectors found the same boxes on common ground, and at least one.
-
-    Images, categories, corners and scores are equal to the last bit, in any order. Both have then
-    the same accuracy, whatever it is.
-    """
-    if not len(a.boxes) or len(a.boxes) != len(b.boxes):
-        return False
-    first = np.column_stack([a.boxes.image, a.boxes.label, a.boxes.boxes, a.boxes.scores])
-    second = np.column_stack([b.boxes.image, b.boxes.label, b.boxes.boxes, b.boxes.scores])
-    return bool((first[np.lexsort(first.T)] == second[np.lexsort(second.T)]).all())

@@ -16,11 +16,10 @@ import numpy as np
 import pandas as pd
 
 from autoeval.accuracy.measures import OperatingPoint
-from autoeval.boxes import Categories
+from autoeval.boxes import Categories, same_boxes
 from autoeval.comparison.common_ground import (
     check_fits,
     on_common_ground,
-    same_boxes,
 )
 from autoeval.comparison.comparison import ALL, Comparison, PairForecast
 from autoeval.comparison.paired_labels import (
@@ -247,7 +246,7 @@ def _difference(
     names = a.site.boxes.categories
     k = 0 if paired is None else len(paired.sample.images)
     free = compare_label_free(a, b, target, categories, level)
-    same = same_boxes(a.site, b.site)
+    same = same_boxes(a.site.boxes, b.site.boxes)
     whole = LabelDifference(NOTHING, free.whole, free.whole)
     each = [LabelDifference(NOTHING, value, value) for value in free.each]
     if same:

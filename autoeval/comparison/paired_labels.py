@@ -24,11 +24,11 @@ from autoeval.accuracy.measures import (
     denominators,
     image_counts,
 )
+from autoeval.boxes import same_boxes
 from autoeval.comparison.common_ground import (
     check_fits,
     on_categories,
     on_common_ground,
-    same_boxes,
 )
 from autoeval.comparison.unlabelled_difference import (
     SPREAD,
@@ -498,7 +498,7 @@ def plan_difference(
     check_fits(fits)
     fits, common, warnings = on_common_ground(fits, sites)
     (first, one), (second, other) = fits.items()
-    if same_boxes(common[first], common[second]):
+    if same_boxes(common[first].boxes, common[second].boxes):
         raise InputError(
             f"{first} and {second} found exactly the same boxes: no label tells them apart. Is one "
             "detector given twice?"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.boxes import Boxes, Categories, LabelledImage
+from autoeval.boxes import Boxes, Categories, LabelledImage, same_boxes
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.image_lists import with_sizes
@@ -216,7 +216,7 @@ class Predictions:
         every = np.arange(len(clean.images))
         unseen, notes = unseen_images(reference, every, str(path), complete=self.complete)
         notices = [*notes, *reference_elsewhere(clean, reference)]
-        if same_rows(clean, reference):
+        if same_boxes(clean, reference):
             text = (
                 "it has the boxes of the predictions themselves, which the detector never misses: "
                 "expected those of another, stronger detector"
@@ -251,13 +251,6 @@ class Predictions:
         if self.reference is None or isinstance(self.reference, str | os.PathLike):
             return () if self.reference is None else (self.reference,)
         return tuple(self.reference)
-
-
-def same_rows(first: Boxes, second: Boxes) -> bool:
-    """Whether both are the same boxes with the same scores, in whatever order."""
-    rows = [np.column_stack([of.image, of.boxes, of.scores]) for of in (first, second)]
-    same = len(first) == len(second) > 0
-    return same and bool((np.sort(rows[0], axis=0) == np.sort(rows[1], axis=0)).all())
 
 
 GivenBoxes = PathLike | Predictions | Any
