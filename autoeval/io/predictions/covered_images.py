@@ -33,6 +33,7 @@ from autoeval.words import Notice, listed
 FEWEST_PLACED = 0.5
 LOW_FLOOR = 0.05  # score from which on a detector finds something in nearly every image
 SOME = 0.03  # of the images: so many more are empty than a detector leaves empty
+FEWEST_UNSEEN = 2  # so many more, too: in a small set one image is empty by chance
 MANY = 1 / 3  # so many more, and predictions with labels are refused
 # Images without a box that end a list, where scores begin higher; see `_empty_end`.
 FEWEST_AT_END = 5
@@ -300,11 +301,11 @@ def unseen_images(
 
     With scores from near 0 on, a detector finds something in nearly every image, and where it does
     not, it finds a single box in others. With n0 of n images without a box and n1 with one, the
-    excess is n0 - 2 n1. Over 3 % where scores begin at .05 or less, the images without a box were
-    not seen, and with `refuse` an excess over a third is an `InputError`. Where scores begin
-    higher, a detector may have found nothing in them: there is a note with their number, and a
-    warning if they are the last of all. Predictions that list their images (`Boxes.lists_images`)
-    say themselves which were seen.
+    excess is n0 - 2 n1. Over 3 % and at least two images where scores begin at .05 or less, the
+    images without a box were not seen, and with `refuse` an excess over a third is an `InputError`.
+    Where scores begin higher, a detector may have found nothing in them: there is a note with their
+    number, and a warning if they are the last of all. Predictions that list their images
+    (`Boxes.lists_images`) say themselves which were seen.
 
     Parameters
     ----------
@@ -332,7 +333,7 @@ def unseen_images(
     n_empty = int(np.count_nonzero(n_boxes[images] == 0))
     n_single = int(np.count_nonzero(n_boxes[images] == 1))
     excess = n_empty - 2 * n_single
-    many = excess > SOME * len(images)
+    many = excess > SOME * len(images) and excess >= FEWEST_UNSEEN
     counted = f"{n_empty} of {len(images)} {what} have no box in {name}"
     if boxes.floor > LOW_FLOOR:
         text = (

@@ -31,7 +31,7 @@ from autoeval.boxes import (
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, normal_id
-from autoeval.io.image_lists import FARTHEST
+from autoeval.io.image_lists import FARTHEST, read_image_list
 from autoeval.io.predictions.category_words import ReadAs, find_words
 from autoeval.io.predictions.covered_images import (
     joined_files,
@@ -46,7 +46,7 @@ from autoeval.io.predictions.formats import (
     read_columns,
 )
 from autoeval.io.predictions.text_folder import read_text_folder
-from autoeval.runtime.files import name_of
+from autoeval.runtime.files import PathLike, name_of
 from autoeval.words import Notice, listed
 
 FEWEST_USABLE = 0.5  # of the entries
@@ -117,7 +117,7 @@ def files_by_site(folder: Path) -> dict[str, Path]:
 def read_predictions(
     given: Any,
     *,
-    images: Sequence[LabelledImage] | None = None,
+    images: PathLike | Sequence[LabelledImage] | None = None,
     where: str = "the list of images",
     numbers: Mapping[str, str] | None = None,
     words: Sequence[str] | None = None,
@@ -139,9 +139,10 @@ def read_predictions(
         ``bbox`` (other names: `formats.COLUMNS`); one of `autoeval.detect` lists all its images.
         All but the object are read in a stream. Or a folder of text files, one an image; see
         `read_text_folder`. Or an object in memory; see `autoeval.io.in_memory`.
-    images : sequence of LabelledImage, optional
-        All images that the detector was run on; by default those that the file names, and no image
-        is without a box unless the file lists its ``images``.
+    images : path-like or sequence of LabelledImage, optional
+        All images that the detector was run on, such as those of `autoeval.load_labels`, or what
+        lists them: a folder, a COCO JSON, a pattern or a text file. By default those that the file
+        names, and no image is without a box unless the file lists its ``images``.
     where : str
         What lists them, for messages.
     numbers : mapping of str to str, optional
@@ -167,6 +168,8 @@ def read_predictions(
         its categories have no words; if it holds each object twice.
     """
     how = ReadAs(numbers or {}, words, columns, numbering)
+    if isinstance(images, str | os.PathLike):
+        where, images = str(images), read_image_list(images)
     return read_boxes(given, how, images, where)
 
 

@@ -47,6 +47,13 @@ def test_columns(tmp_path):
     assert read.numbers == {"1": "car", "3": "person"}
 
 
+def test_images_may_be_the_path_of_their_list(tmp_path):
+    (tmp_path / "images.txt").write_text("\n".join(image.file_name for image in IMAGES))
+    path = write(tmp_path, [box(image_id=None, file_name="street/c.jpg")])
+    read = read_predictions(path, images=tmp_path / "images.txt", numbers={"1": "car"})
+    assert len(read.images) == 3 and read.image.tolist() == [2]
+
+
 def test_boxes_of_one_image(tmp_path):
     read = cars(tmp_path, [box(image_id=2, score=0.1), box(), box(image_id=2, score=0.3)])
     np.testing.assert_array_equal(read.detections(2).scores, [0.1, 0.3])

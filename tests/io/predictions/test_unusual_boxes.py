@@ -51,6 +51,13 @@ def test_images_without_a_box(empty, single, warned):
     assert len(warnings) == warned and not len(seen)
 
 
+@pytest.mark.parametrize(("empty", "unseen"), [(1, 0), (2, 2)])
+def test_one_image_of_a_few_may_be_empty(empty, unseen):
+    boxes = found(np.repeat([0, 5, 0], [empty, 20 - empty, 80]))
+    few = boxes.on_images(np.arange(20))
+    assert len(unseen_images(few, np.arange(20), "p.json", refuse=True)[0]) == unseen
+
+
 def test_images_that_the_predictions_list_were_seen():
     boxes = replace(found(np.repeat([0, 5], [50, 50])), lists_images=True)
     unseen, warnings = unseen_images(boxes, np.arange(N), "p.json", refuse=True)
