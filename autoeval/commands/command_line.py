@@ -47,6 +47,8 @@ DASH = "\0"  # for the "-" that begins a value such as "-", "-.5" and "-,x,y": n
 #: The command that runs, for pages; empty where a function is called from Python.
 TYPED: ContextVar[str] = ContextVar("typed", default="")
 SECRET = "webhook"  # its address holds a password
+#: Defaults that a function is not given: one with ``**options`` tells apart what was typed.
+NOT_GIVEN = (None, False, ())
 #: Parameters that name what a command writes.
 FOLDERS_WRITTEN = ("work_dir", "export", "out")
 FILES_WRITTEN = ("output", "markdown", "prometheus", "report")
@@ -312,7 +314,9 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
     check_outputs(given.values, command)
     function = resolve_name(command.function)
     passed = {
-        name: given.values[name] for name in function_parameters(function) if name in given.values
+        name: given.values[name]
+        for name in function_parameters(function)
+        if name in given.words or given.values.get(name) not in NOT_GIVEN
     }
     TYPED.set(given.command_line)
     with resolve_name(command.around)(given) if command.around else nullcontext():
