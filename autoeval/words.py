@@ -257,6 +257,15 @@ def option_of(name: str) -> str:
     return f"--{SINGULAR.get(name, name).replace('_', '-')}"
 
 
+def is_given(value: object) -> bool:
+    """Whether a value is another one than none, no, and an empty tuple; 0 is given.
+
+    >>> is_given(0), is_given(()), is_given(False)
+    (True, False, False)
+    """
+    return value is not None and value is not False and not (isinstance(value, tuple) and not value)
+
+
 def refuse_given(
     values: Mapping[str, object], reason: str, names: Iterable[str] | None = None
 ) -> None:
@@ -277,7 +286,5 @@ def refuse_given(
         give = "give that, too, or " if reason.startswith("goes with") else ""
         reason = f"{reason}: {give}leave it out."
     for name in values if names is None else names:
-        value = values.get(name)
-        if value is None or value is False or (isinstance(value, tuple) and not value):
-            continue
-        raise InputError(f"{option_of(name)} {reason}")
+        if is_given(values.get(name)):
+            raise InputError(f"{option_of(name)} {reason}")

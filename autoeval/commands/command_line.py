@@ -27,7 +27,7 @@ from typing import Any
 
 from autoeval.commands.command import Command
 from autoeval.errors import InputError
-from autoeval.words import option_of
+from autoeval.words import is_given, option_of
 
 HELP = ("--help", "-h", "--help-all")
 SHORT = {"output": "-o"}
@@ -47,8 +47,6 @@ DASH = "\0"  # for the "-" that begins a value such as "-", "-.5" and "-,x,y": n
 #: The command that runs, for pages; empty where a function is called from Python.
 TYPED: ContextVar[str] = ContextVar("typed", default="")
 SECRET = "webhook"  # its address holds a password
-#: Defaults that a function is not given: one with ``**options`` tells apart what was typed.
-NOT_GIVEN = (None, False, ())
 #: Parameters that name what a command writes.
 FOLDERS_WRITTEN = ("work_dir", "export", "out")
 FILES_WRITTEN = ("output", "markdown", "prometheus", "report")
@@ -316,7 +314,7 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
     passed = {
         name: given.values[name]
         for name in function_parameters(function)
-        if name in given.words or given.values.get(name) not in NOT_GIVEN
+        if name in given.words or is_given(given.values.get(name))
     }
     TYPED.set(given.command_line)
     with resolve_name(command.around)(given) if command.around else nullcontext():

@@ -197,7 +197,7 @@ class PieceWork(TravellingObserver):
         job : Job
             Its payload is the samples of the piece, and how many they are.
         advance : callable
-            Told of each image.
+            Called with 1 after each image.
 
         Raises
         ------
