@@ -132,9 +132,10 @@ def fits_computed_once():
     from autoeval.model.mixed_model import Mixture
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(calibration, "_fit_site", kept(calibration._fit_site))
-        for name in ("_logistic", "measure_small_sample_bias"):
-            patched.setattr(fit_assistance, name, kept(getattr(fit_assistance, name)))
+        for module in (calibration, fit_assistance):
+            patched.setattr(module, "fit_regression", kept(calibration.fit_regression))
+        biases = kept(fit_assistance.measure_small_sample_bias)
+        patched.setattr(fit_assistance, "measure_small_sample_bias", biases)
         patched.setattr(Mixture, "quantile", kept(Mixture.quantile))
         for module in (category_scores, pair_table):
             patched.setattr(module, "count_curve", kept(module.count_curve))

@@ -14,13 +14,12 @@ What the parts are is said in `autoeval.labels.assistance`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, polygamma
+from scipy.special import polygamma
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, image_ranks, top_detections
 from autoeval.accuracy.measures import (
@@ -49,6 +48,7 @@ from autoeval.labels.assistance import (
     squares,
 )
 from autoeval.labels.values import VariancePrior
+from autoeval.model.calibration import fit_regression, logistic, poisson
 from autoeval.sites.site import Site
 
 FEWEST_IMAGES = 20  # of a category at a site
@@ -66,11 +66,7 @@ MEAN_AP = "mAP"
 FEWEST_FOUND = FOLDS + 1  # images, so that some are left whichever fold is left out
 THRESHOLDS = (0.2, 0.3, 0.5)  # at which the influence on precision, recall and F1 is learned
 INVERSE_PENALTY = 0.03  # on slopes, for standardised features
-PENALTY_OF_FALSE_NEGATIVES = 0.1
-TOLERANCE = 1e-4  # of the gradient of a mean loss, and of what a Newton step would lower it by
-MOST_STEPS = 100
-SUFFICIENT = 2.0**-11  # least share of the decrease that a Newton step promises
-LEAST_STEP = 2.0**-20
+PENALTY_OF_FALSE_NEGATIVES = 0.1  # on slopes, beside the mean loss of an image
 SAMPLE_SIZES = (10, 20)
 USUAL = 0.35  # b over 37 pairs of site and category, with YOLO26-nano
 USUAL_WEIGHT = 0.05**2  # of `USUAL`: a site with twenty labelled boxes in a sample
@@ -469,27 +465,14 @@ def fit_false_negatives(
     LinearPredictors
         Logarithm of the expected number, in features without their squares.
     """
-    from scipy.optimize import minimize  # a quarter of a second that estimates save
-
     x, centre, scale = _standardised(features)
     if not missed.any():
         none = np.zeros((1, len(centre)))
         return LinearPredictors(centre, scale, none, none, np.log([0.5 / (len(missed) + 1)]))
-    shares, n_terms = weights / weights.sum(), x.shape[1]
-
-    # the mean loss of a Poisson regression, up to a constant, with a penalty on the slopes
-    # (McCullagh & Nelder 1989, section 6.2); the last coefficient is the intercept
-    def loss(coefficients: np.ndarray) -> tuple[float, np.ndarray]:
-        slopes, logs = coefficients[:-1], x @ coefficients[:-1] + coefficients[-1]
-        expected = np.exp(logs)
-        residual = shares * (expected - missed)
-        gradient = np.append(x.T @ residual + PENALTY_OF_FALSE_NEGATIVES * slopes, residual.sum())
-        penalty = 0.5 * PENALTY_OF_FALSE_NEGATIVES * (slopes @ slopes)
-        return float(shares @ (expected - missed * logs)) + penalty, gradient
-
-    start = np.append(np.zeros(n_terms), np.log(shares @ missed))
-    stop = {"maxiter": 500, "maxls": 50, "gtol": TOLERANCE, "ftol": 64 * np.finfo(np.float64).eps}
-    fit = minimize(loss, start, jac=True, method="L-BFGS-B", options=stop).x
+    start = np.append(np.zeros(len(centre)), np.log(np.average(missed, weights=weights)))
+    penalty = np.append(np.full(len(centre), PENALTY_OF_FALSE_NEGATIVES * weights.sum()), 0.0)
+    terms = np.vstack([x.T, np.ones(len(x))])  # the last is the intercept
+    fit = fit_regression(terms, missed, poisson, start, np.diag(penalty), weights=weights)
     straight = np.zeros((1, len(centre)))
     return LinearPredictors(centre, scale, fit[None, :-1], straight, fit[-1:])
 
@@ -533,32 +516,11 @@ def _logistic(x: np.ndarray, matched: np.ndarray, weights: np.ndarray) -> tuple[
     if matched.all() or not matched.any():
         share = (matched.sum() + 0.5) / (len(matched) + 1)
         return np.zeros(x.shape[1]), float(np.log(share / (1 - share)))
-    # Newton's method for the mean loss with a penalty on the slopes, so that it is strictly convex;
-    # a step that does not lower the loss is halved (Boyd & Vandenberghe 2004, section 9.5)
-    shares, terms = weights / weights.sum(), np.column_stack([x, np.ones(len(x))])
-    penalty = np.append(np.full(x.shape[1], 1 / (INVERSE_PENALTY * weights.sum())), 0.0)
-
-    def loss(coefficients: np.ndarray) -> float:
-        odds = terms @ coefficients
-        of_boxes = np.logaddexp(0, odds) - odds * matched
-        return float(shares @ of_boxes + 0.5 * penalty @ coefficients**2)
-
-    coefficients, decrease = np.zeros(terms.shape[1]), -math.inf
-    for _ in range(MOST_STEPS):
-        p = expit(terms @ coefficients)
-        gradient = terms.T @ (shares * (p - matched)) + penalty * coefficients
-        if np.abs(gradient).max() <= TOLERANCE and -0.5 * decrease <= TOLERANCE:
-            break
-        curvature = (terms.T * (shares * p * (1 - p))) @ terms + np.diag(penalty)
-        step = -np.linalg.solve(curvature, gradient)
-        decrease, before, share = float(gradient @ step), loss(coefficients), 1.0
-        while (
-            loss(coefficients + share * step) > before + SUFFICIENT * share * decrease
-            and share > LEAST_STEP
-        ):
-            share /= 2
-        coefficients = coefficients + share * step
-    return coefficients[:-1], float(coefficients[-1])
+    penalty = np.append(np.full(x.shape[1], 1 / INVERSE_PENALTY), 0.0)
+    terms = np.vstack([x.T, np.ones(len(x))])  # the last is the intercept
+    start = np.zeros(len(terms))
+    fit = fit_regression(terms, matched, logistic, start, np.diag(penalty), weights=weights)
+    return fit[:-1], float(fit[-1])
 
 
 def measure_small_sample_bias(

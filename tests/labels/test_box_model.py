@@ -62,7 +62,7 @@ def test_true_positives_are_those_of_a_logistic_regression(drawn):
     levels = np.stack([rng.random(len(odds)) < 1 / (1 + np.exp(k - odds)) for k in (0, 1, 3)])
     model, (_, terms) = fit_true_positive(features, levels, weights), standardised(features)
     for k, matched in enumerate(levels):
-        expected = LogisticRegression(C=INVERSE_PENALTY, solver="newton-cholesky")
+        expected = LogisticRegression(C=INVERSE_PENALTY, solver="newton-cholesky", tol=1e-10)
         expected.fit(terms, matched, weights)
         ours = np.hstack([model.slopes[k], model.bends[k]])
         np.testing.assert_allclose(ours, expected.coef_[0], atol=1e-8)
@@ -73,7 +73,9 @@ def test_false_negatives_are_those_of_a_poisson_regression(drawn):
     features, weights, rng = drawn
     missed = rng.poisson(np.exp(features[:, 0] - 1)).astype(float)
     model, (x, _) = fit_false_negatives(features, missed, weights), standardised(features)
-    expected = PoissonRegressor(alpha=PENALTY_OF_FALSE_NEGATIVES, max_iter=500)
+    expected = PoissonRegressor(
+        alpha=PENALTY_OF_FALSE_NEGATIVES, solver="newton-cholesky", tol=1e-10
+    )
     expected.fit(x, missed, weights)
     np.testing.assert_allclose(model.slopes[0], expected.coef_, atol=1e-8)
     assert model.intercepts[0] == pytest.approx(float(expected.intercept_), abs=1e-8)

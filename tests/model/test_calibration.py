@@ -13,7 +13,9 @@ from autoeval.model.calibration import (
     Usual,
     fit_boxes,
     fit_coefficients,
+    fit_regression,
     image_terms,
+    logistic,
     poisson,
 )
 
@@ -135,7 +137,8 @@ def test_boxes_of_one_site_say_less_of_a_detector_than_those_of_many():
     sure = 1e9  # so that the prior of a site moves its coefficients nowhere
 
     def normal(predicted, y):
-        return Likelihood(sure / 2 * ((predicted - y) ** 2).sum(), y + sure * (predicted - y), sure)
+        variances = np.full(len(y), sure)
+        return Likelihood(sure / 2 * (predicted - y) ** 2, y + sure * (predicted - y), variances)
 
     for n_pairs, share in ((1, 1 / 3), (2, 1 / 2), (4, 2 / 3)):
         site = SiteData(np.eye(3), np.ones(3), n_pairs)
@@ -171,3 +174,16 @@ def test_to_dict_and_back_and_the_mean_of_two():
     mean = ScoreCalibration.mean([again, ScoreCalibration(TRUE + 2, MISSED - 4)])
     np.testing.assert_allclose(mean.boxes, TRUE + 1)
     np.testing.assert_allclose(mean.missed, MISSED - 2)
+
+
+@pytest.mark.parametrize("family, start", [(logistic, 4.0), (poisson, -6.0)])
+def test_a_step_that_leads_too_far_is_halved(family, start):
+    """Of 1000 observations three are 1; the first step goes beyond what any observation says."""
+    y, terms = np.append(np.ones(3), np.zeros(997)), np.ones((1, 1000))
+    weak, mean = np.array([[1e-3]]), np.array([start])
+    fitted = fit_regression(terms, y, family, mean, weak)
+    gradient = terms @ (family(fitted @ terms, y).means - y) + weak @ (fitted - mean)
+    assert abs(gradient[0]) < 1e-9
+    thrice = fit_regression(terms, y, family, mean, weak, weights=1 + 2 * y)
+    again = fit_regression(np.ones((1, 1006)), np.append(np.ones(6), y), family, mean, weak)
+    np.testing.assert_allclose(thrice, again, rtol=1e-10)
