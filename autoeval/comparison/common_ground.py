@@ -20,7 +20,11 @@ from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
-from autoeval.labels.matching import categories_with_a_box, labelled_categories
+from autoeval.labels.matching import (
+    categories_with_a_box,
+    false_without_labels,
+    labelled_categories,
+)
 from autoeval.sites.site import Site
 from autoeval.words import Notice, counted, listed, prefixed
 
@@ -146,6 +150,7 @@ def on_common_ground(
         used = categories_with_a_box(labels, pool)
         labelled = {words[word] for word in used if word in words} if words else set(used)
     target = next(iter(fits.values())).target
+    unlisted: OperatingPoint | None = None  # where labels list no categories, and all may count
     words_of = {  # that each detector can find: here, or where it was fitted
         name: {*site.boxes.categories, *(() if site.named else fits[name].known_looks().categories)}
         for name, site in common_sites.items()
@@ -168,14 +173,26 @@ def on_common_ground(
             vocabulary = [
                 word for word in vocabulary if all(word in own for own in chosen_of.values())
             ]
-        chosen = labelled_categories(names, labels, pool, words, named=vocabulary)
+        on_labelled = np.isin(
+            [image.image_id for image in pool.images], [image.image_id for image in labels.images]
+        )
+        expected: dict[str, float] = {}
+        if vocabulary is None:
+            for site in common_sites.values():
+                for word, n in expected_objects(site, on_labelled).items():
+                    expected[word] = max(n, expected.get(word, 0.0))
+        chosen = labelled_categories(
+            names, labels, pool, words, named=vocabulary, expected=expected
+        )
         names = [*chosen.kept, *chosen.added]
         category_warnings += chosen.warnings
-        at_threshold = OperatingPoint.of(target) is not None
-        if at_threshold and vocabulary is None and labels.lists_categories:
+        point = OperatingPoint.of(target)
+        if vocabulary is None and point is not None:
+            unlisted = point if chosen.looked_for is None else None
             # A box of a category without an object is a false positive; see `on_all_categories`.
             with_box = {word for site in common_sites.values() for word in words_with_a_box(site)}
-            names += [word for word in labels.categories if word in with_box and word not in names]
+            known = sorted(with_box) if chosen.looked_for is None else labels.categories
+            names += [word for word in known if word in with_box and word not in names]
     for name, site in common_sites.items():
         if without := [category for category in names if category not in words_of[name]]:
             category_warnings.append(
@@ -187,6 +204,10 @@ def on_common_ground(
                 )
             )
         common_sites[name] = on_categories(site, names)
+        if unlisted is not None and labels is not None:
+            found = common_sites[name].boxes
+            odd = false_without_labels(found, labels, words, unlisted.score_thr)
+            category_warnings += prefixed(name, odd)
     same = [
         Notice(
             "same-boxes",
@@ -197,6 +218,15 @@ def on_common_ground(
         if same_boxes(common_sites[a].boxes, common_sites[b].boxes)
     ]
     return fits, common_sites, [*warnings, *category_warnings, *same]
+
+
+def expected_objects(site: Site, on_images: np.ndarray) -> dict[str, float]:
+    """Return the sum of the true-positive probabilities of each category on a mask of images."""
+    boxes = site.boxes
+    inside = on_images[boxes.image]
+    right = site.right_at_half[inside]
+    sums = np.bincount(boxes.label[inside], right, minlength=len(boxes.categories))
+    return dict(zip(boxes.categories, sums.tolist(), strict=True))
 
 
 def words_with_a_box(site: Site) -> list[str]:

@@ -135,6 +135,8 @@ class PlannedSite:
         Blocks of time, in the order of the images; by default each image is its own.
     others : ProbableLabels, optional
         Boxes of another detector on the same images.
+    right : ndarray of shape (N,), optional
+        True-positive probability of each box at IoU .5, where no influence is predicted.
     named, rest, nothing_found, known, group
         As in `LabelPlan`.
     warnings : tuple of str
@@ -145,6 +147,7 @@ class PlannedSite:
     detector: str = ""
     blocks: np.ndarray | None = None
     others: ProbableLabels | None = None
+    right: np.ndarray | None = None
     named: bool = False
     rest: Boxes | None = None
     nothing_found: bool = False
@@ -197,7 +200,7 @@ def make_plan(
         raise InputError(f"Expected 1 to {n_images} images to label (all there are) but got {n}.")
     point = OperatingPoint.of(request.target)
     wanted = point or request
-    n_categories, likely, objects = len(boxes.categories), None, None
+    n_categories, likely, objects = len(boxes.categories), site.right, None
     # where no box says how often images hold a category, or where it need not be known
     holding = np.array([np.zeros(n_categories), np.ones(n_categories)])
     if assistance is not None and request.predicted:
@@ -452,15 +455,18 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     targets = (fit.target, *estimate.beside)
     points = [point for point in map(OperatingPoint.of, targets) if point]
     n, counted = request.n, _counted_part(site)
+    right: np.ndarray | None = None
     if request.predicted:
         pool, others = counted.pool, ProbableLabels.of_reference(counted)
     else:
         pool, others = counted.boxes, None
-        pool = pool.where(top_detections(pool.image, pool.label, pool.scores))
+        top = top_detections(pool.image, pool.label, pool.scores)
+        pool, right = pool.where(top), counted.right_at_half[top]
     rest = None if site.nothing_found else _other_boxes(site, pool)
     without_box: tuple[Notice, ...] = ()
     if threshold and threshold.measure == "precision" and not request.everywhere:
         images_over, without_box = with_boxes_over(pool, rest, threshold.score_thr)
+        right = None if right is None else right[np.isin(pool.image, images_over)]
         pool, others = pool.on_images(images_over), None
         rest = None if rest is None else rest.on_images(images_over)
         n = min(n, len(images_over))
@@ -474,6 +480,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         detector=site.detector or fingerprint_of(site),
         blocks=blocks_of(images or list(pool.images), frames=request.frames),
         others=others,
+        right=right,
         named=site.named,
         rest=rest,
         nothing_found=site.nothing_found,

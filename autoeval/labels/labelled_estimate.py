@@ -511,6 +511,7 @@ def estimate_with_labels(
             parts[at_threshold] = part
             estimates |= estimate_rankings(part.plan, part.images, part.rankings, of_kind)
     own, part = estimates[plan.target], parts[plan.target not in LEVELS]
+    of_others = [of for other in parts.values() for of in other.warnings if of not in part.warnings]
     k, whole = len(part.images), own.whole
     return LabelledEstimate(
         plan.target,
@@ -529,6 +530,7 @@ def estimate_with_labels(
         printed=part.plan.printed,
         warnings=(
             *part.all_warnings,
+            *of_others,
             *warnings_of_few(own.each, k),
             *warnings_of_conflict(whole),
         ),

@@ -5,6 +5,7 @@ A box of a category that has no object here is a false positive like any other.
 
 import json
 
+import pandas as pd
 import pytest
 from labelled_site import estimate_labelled
 from PIL import Image
@@ -92,6 +93,56 @@ def test_the_same_labels_as_yolo_text_count_every_category(files, tmp_path):
     values = {name: of.combined.estimate.value for name, of in result.whole.items()}
     assert values["precision@0.3"] == pytest.approx(right / n_boxes, abs=1e-9)
     assert values["recall@0.3"] == pytest.approx(right / n_objects, abs=1e-9)
+
+
+def as_table(labels):
+    """Labels that name the categories of their objects and list none, as Pascal VOC's do."""
+    content = json.loads(labels.read_text())
+    word = {category["id"]: category["name"] for category in content["categories"]}
+    rows = [(a["image_id"], word[a["category_id"]], *a["bbox"]) for a in content["annotations"]]
+    rows += [(image["id"], None, None, None, None, None) for image in content["images"]]
+    return pd.DataFrame(rows, columns=["image_id", "category", "x", "y", "w", "h"])
+
+
+@pytest.mark.parametrize("door", ["compare", "estimate", "threshold"])
+@pytest.mark.parametrize("many", [True, False])
+def test_labels_without_a_list_of_categories(files, tmp_path, door, many):
+    """Where many objects of a category are expected and none is labelled, nobody looked for it."""
+    folder, fitted, labels, boxes = files
+    rows = json.loads(boxes.read_text())
+    if not many:
+        rows = [row for row in rows if row["category_id"] != 2]
+        rows.append({"image_id": 0, "category_id": 2, "bbox": [5, 5, 60, 60], "score": 0.31})
+    given = tmp_path / "given.json"
+    given.write_text(json.dumps(rows))
+    table, threshold = as_table(labels), THRESHOLD
+    if door == "compare":
+        result = autoeval.compare(
+            {"a": fitted, "b": fitted},
+            [given, rows[:-1]],
+            images=labels,
+            labels=table,
+            target="precision@0.3",
+        )
+        values = dict(zip(result.ranking["detector"], result.ranking["value"], strict=True))
+        value, notices = values["a"], result.warnings
+    elif door == "estimate":
+        result = estimate_labelled(fitted, given, table, images=labels, score_thr=THRESHOLD)
+        value, notices = result.whole["precision@0.3"].combined.estimate.value, result.warnings
+    else:
+        chosen = autoeval.threshold(
+            folder / "estimator.parquet", given, images=labels, labels=table, recall=0.5
+        )
+        value, notices = chosen.at["precision"]["value"], chosen.warnings
+        threshold = chosen.threshold
+    counting = [row for row in rows if row["category_id"] != 2] if many else rows
+    alone = tmp_path / "counting.json"
+    alone.write_text(json.dumps(counting))
+    right, n_boxes, _ = counted(labels, alone, threshold)
+    assert value == pytest.approx(right / n_boxes, abs=1e-9)
+    codes = {notice.code for notice in notices}
+    assert ("categories-without-labels" in codes) == many
+    assert ("categories-not-listed" in codes) == (not many)
 
 
 def test_a_comparison_counts_every_category(files, tmp_path):

@@ -111,9 +111,20 @@ def test_a_detected_category_that_the_labels_do_not_have_is_left_out(site, assis
     assert estimate.recommended == estimate.by_category["car"].combined.estimate
     assert "that the labels do not have" in " ".join(estimate.warnings)
     assert "bus" in " ".join(estimate.warnings)
-    unlisted = replace(only_cars, lists_categories=False)  # a format that names what it holds alone
-    estimate = estimate_with_labels(plan_of(site, assistance, n=20), unlisted, planned=False)
-    assert set(estimate.per_category) == {"car", "bus"}
+
+
+@pytest.mark.parametrize(("n", "kept"), [(5, {"car", "bus"}), (20, {"car"})])
+def test_labels_without_a_list_have_a_category_unless_many_of_its_objects_are_expected(
+    site, assistance, n, kept
+):
+    """Of Pascal VOC's kind: an image holds one bus on average, and none is labelled."""
+    labels = label_set(site, range(n))
+    boxes = BoxColumns.of([box for box in labels.boxes if box.category == "car"])
+    only_cars = replace(labels, categories=("car",), boxes=boxes, lists_categories=False)
+    estimate = estimate_with_labels(plan_of(site, assistance, n=n), only_cars, planned=False)
+    assert set(estimate.per_category) == kept
+    left_out = "categories-without-labels" in {notice.code for notice in estimate.warnings}
+    assert left_out == ("bus" not in kept)
 
 
 def test_a_category_of_images_outside_the_pool_is_not_added(site, assistance):
