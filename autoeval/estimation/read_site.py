@@ -103,8 +103,8 @@ def site_of_files(
     labelled : LabelSet, optional
         Labels of some of the images, which tell images with equal boxes apart.
     all_seen : bool
-        Whether the detector is known to have seen all images: those without a box, however
-        many, are then never taken as not seen.
+        Whether all images count: those without a box, however many, are then never left out as not
+        seen, which is a warning.
 
     Returns
     -------
@@ -143,9 +143,9 @@ def site_of_files(
     site = replace(site, warnings=tuple(warnings), left_out=tuple(left_out))
     run = boxes.run
     absent, of_absent = np.zeros(0, np.int64), tuple[Notice, ...]()
-    if images is not None and not all_seen:  # by all boxes: a fit may leave the lower ones out
-        every = np.arange(len(site))
-        absent, of_absent = unseen_images(boxes, every, "the file", complete=files.complete)
+    if images is not None:  # by all boxes: a fit may leave the lower ones out
+        every, complete = np.arange(len(site)), files.complete and not all_seen
+        absent, of_absent = unseen_images(boxes, every, "the file", complete=complete)
     if run is not None and has_detector_of_fit(run, looks):
         site = over_thresholds(site, run, looks)
     else:

@@ -116,3 +116,28 @@ def test_why_an_interval_below_zero_is_no_alarm_is_said():
         assert list(reasons) == states
         below = "the interval of the change is below 0" in reasons[states[0]]
         assert below == (p == 0.02 and upper < 0)
+
+
+@pytest.mark.parametrize(("n_run", "warned"), [(60, False), (30, True)])
+def test_a_site_half_of_which_was_not_run_counts_all_its_images_and_is_warned_of(
+    world, tmp_path, n_run, warned
+):
+    """As an estimate warns of it; what a dark camera does not see is no reason to leave it out."""
+    rows = json.loads((world / "sites/roof.json").read_text())
+    names = sorted({row["file_name"] for row in rows})[:60]
+    low = [{**rows[0], "file_name": name, "score": 0.02} for name in names[:n_run]]
+    ran = [row for row in rows if row["file_name"] in names[:n_run]]
+    (tmp_path / "sites").mkdir()
+    (tmp_path / "sites/roof.json").write_text(json.dumps([*ran, *low]))
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists/roof.txt").write_text("".join(f"{name}\n" for name in names))
+    result = autoeval.monitor(
+        world / "fit",
+        tmp_path / "sites",
+        images=tmp_path / "lists",
+        work_dir=tmp_path / "work",
+        by="folder",
+    )
+    codes = [notice.code for notice in result.warnings]
+    assert result["roof"].n_images == 60
+    assert ("images-not-covered" in codes) == warned

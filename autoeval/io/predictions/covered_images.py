@@ -315,8 +315,8 @@ def unseen_images(
     name, what : str
         Name of the file, and what the images are called, for messages.
     complete : bool
-        False where somebody says that all images were seen: then there is a warning alone, and
-        nothing where scores begin over `LOW_FLOOR`.
+        False where all images count, or somebody says that all were seen: then there is a warning
+        alone, and nothing where scores begin over `LOW_FLOOR`.
     refuse : bool
         Whether a large excess is refused.
 
@@ -354,9 +354,9 @@ def unseen_images(
         )
     if not complete:
         assumed = (
-            "the detector is taken to have found nothing there (--incomplete): with labels their "
-            "objects count as missed, and an estimate without labels is of the images that show a "
-            "category"
+            "the detector is taken to have found nothing there: with labels their objects count as "
+            "missed, and an estimate without labels is of the images that show a category. If it "
+            "was not run on them, leave them out of the list of images"
         )
         return none, (Notice("images-not-covered", f"{counted}: {assumed}"),)
     assumed = (
