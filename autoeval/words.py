@@ -77,12 +77,19 @@ class Notice(str):
 
 
 def prefixed(name: object, warnings: Iterable[Notice]) -> list[Notice]:
-    """Name what some warnings are about, ``name: text``; codes and severities stay.
+    """Name what some warnings are about, ``name: text``, once; codes and severities stay.
 
-    >>> prefixed("gate", [Notice("few-images", "only 3 images")])[0].code
-    'few-images'
+    >>> gate = prefixed("gate", [Notice("few-images", "only 3 images")])
+    >>> gate[0].code, str(gate[0]), prefixed("gate", gate) == gate
+    ('few-images', 'gate: only 3 images', True)
     """
-    return [Notice(notice.code, f"{name}: {notice}", notice.severity) for notice in warnings]
+    named = f"{name}: "
+    return [
+        notice
+        if notice.startswith(named)
+        else Notice(notice.code, f"{named}{notice}", notice.severity)
+        for notice in warnings
+    ]
 
 
 def codes_of(warnings: Iterable[Notice]) -> list[dict[str, str]]:

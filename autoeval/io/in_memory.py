@@ -26,6 +26,7 @@ from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions.formats import (
     BOX_COLUMNS,
+    COLUMNS,
     CORNERS,
     Coded,
     Content,
@@ -52,6 +53,8 @@ ACCEPTED_LABELS = (
     "supervision.DetectionDataset or supervision.Detections by file name"
 )
 OF_ARRAY = re.compile(r"image\d+\.jpg").fullmatch  # what Ultralytics calls an image without a file
+IGNORED = ("iscrowd", "is_crowd", "difficult", "ignore")
+"""Columns of a table of labels that may say which objects evaluation ignores; the first counts."""
 ROW_KEYS = frozenset({"bbox", "score", "x"})
 
 
@@ -211,7 +214,7 @@ def _document_of_table(given: Any) -> dict[str, Any]:
         number_of,
         by_field.get("category", number_of),
         of_boxes,
-        columns.get("iscrowd", absent),
+        next((columns[name] for name in IGNORED if name in columns), absent),
         strict=True,
     ):
         about = {"id": image, "file_name": file_name, "width": width, "height": height}
@@ -319,6 +322,11 @@ def _as_arrow(given: Any) -> pa.Table:
             return pa.Table.from_batches([given])
         if isinstance(given, pa.Table):
             return given
+        if len(set(given.columns)) < len(given.columns):
+            raise InputError(
+                f"{name_of(given)} has two columns of one name: {listed([*given.columns], 20)}. "
+                "Expected each column once."
+            )
         return pa.Table.from_pandas(given, preserve_index=False)
     except pa.ArrowException as error:
         raise InputError(f"{name_of(given)} cannot be read: {error}.") from error
@@ -343,6 +351,8 @@ def _array(values: Any) -> np.ndarray:
         values = values.detach()
     if hasattr(values, "cpu"):
         values = values.cpu()
+    if str(getattr(values, "dtype", "")) == "torch.bfloat16":  # NumPy has no such type
+        values = values.float()
     return np.asarray(values)
 
 
@@ -358,11 +368,7 @@ def _of_image(item: Any, k: Any, given: object) -> _Found:
         if hasattr(item, "xyxy") and hasattr(item, "confidence"):
             return _of_supervision(item)
         if isinstance(item, Mapping) and {"boxes", "scores", "labels"} <= item.keys():
-            boxes, scores = _array(item["boxes"]), _array(item["scores"])
-            labels, image_id = _array(item["labels"]), item.get("image_id")
-            if image_id is not None and hasattr(image_id, "item"):
-                image_id = image_id.item()
-            return _checked(_Found(boxes, scores, labels, image_id=image_id))
+            return _of_torchvision(item)
         if hasattr(item, "boxes") and hasattr(item, "names"):
             return _of_ultralytics(item)
         if (instances := _part(item, "pred_instances")) is not None:
@@ -375,6 +381,25 @@ def _of_image(item: Any, k: Any, given: object) -> _Found:
     except (TypeError, ValueError) as error:
         raise InputError(f"Item {k} of {name_of(given)} cannot be read: {error}.") from error
     raise not_accepted(given)
+
+
+def _of_torchvision(item: Mapping[str, Any]) -> _Found:
+    """Take the boxes out of a dict of torchvision, or of transformers, whose labels may be words.
+
+    The name of the image is what users add: ``image_id``, or ``file_name`` and the like.
+    """
+    given = item["labels"] if item["labels"] is not None else item.get("text_labels")
+    boxes, scores, labels = _array(item["boxes"]), _array(item["scores"]), _array(given)
+    words = None
+    if labels.dtype.kind in "UO":
+        words = [str(word) for word in labels.tolist()]
+        labels = np.full(len(words), -1)
+    image_id = item.get("image_id")
+    if image_id is not None and hasattr(image_id, "item"):
+        image_id = image_id.item()
+    named = (item[name] for name in COLUMNS["file_name"] if item.get(name) is not None)
+    file_name = next((PurePath(str(name)).as_posix() for name in named), None)
+    return _checked(_Found(boxes, scores, labels, words, file_name, image_id))
 
 
 def _part(item: Any, name: str) -> Any:

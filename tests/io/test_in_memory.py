@@ -107,6 +107,14 @@ def as_torchvision():
         yield dict(zip(("boxes", "scores", "labels"), map(Tensor, found_on(k)), strict=True))
 
 
+def as_transformers_of_words():
+    """As `post_process_grounded_object_detection` gives them."""
+    for k in range(len(IMAGES)):
+        boxes, scores, labels = found_on(k)
+        words = [WORDS[label] for label in labels]
+        yield {"boxes": Tensor(boxes), "scores": Tensor(scores), "labels": words}
+
+
 def as_ultralytics(name="/data/new/{:03}.jpg"):
     for k, image in enumerate(IMAGES):
         boxes = dict(zip(("xyxy", "conf", "cls"), map(Tensor, found_on(k)), strict=True))
@@ -145,7 +153,8 @@ FORMS = {
     form.__name__[3:]: form
     for form in (
         *(as_rows, as_frame, as_frame_of_lists, as_arrow, as_document, as_coco, as_supervision),
-        *(as_torchvision, as_ultralytics, as_ultralytics_of_arrays),
+        *(as_torchvision, as_transformers_of_words),
+        *(as_ultralytics, as_ultralytics_of_arrays),
         *(as_supervision_by_name, as_mmdetection_dump, as_mmdetection),
     )
 }
@@ -415,3 +424,52 @@ def test_estimates_from_memory_are_those_from_files(tmp_path):
         labelled = autoeval.estimate_with_labels(plan, given)
         estimates.append((fitted.predict(predictions=boxes, images=listed).value, labelled.value))
     assert estimates[0] == pytest.approx(estimates[1], abs=1e-9)
+
+
+def test_labels_as_no_numbers_are_those_that_the_text_beside_them_says():
+    """As transformers gives them from version 5 on."""
+    items = [{**item, "text_labels": item["labels"]} for item in as_transformers_of_words()]
+    read = read_predictions([{**item, "labels": None} for item in items], images=IMAGES)
+    wanted = read_predictions(items, images=IMAGES)
+    assert [read.categories[k] for k in read.label] == [wanted.categories[k] for k in wanted.label]
+
+
+def test_two_columns_of_one_name_are_refused():
+    frame = as_frame()
+    with pytest.raises(InputError, match="two columns of one name"):
+        read_predictions(pd.concat([frame, frame[["score"]]], axis=1), images=IMAGES)
+
+
+@pytest.mark.parametrize("column", ["iscrowd", "is_crowd", "difficult", "ignore"])
+def test_a_table_of_labels_says_what_is_ignored(column):
+    """Under the names of COCO, of torchvision's references and of Pascal VOC."""
+    table = labels_frame().dropna(subset=["category"])
+    table[column] = [1, *[0] * (len(table) - 1)]
+    read = labels_in_memory(table)
+    assert read.boxes.iscrowd.tolist() == [True, *[False] * (len(table) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("a/1.jpg", "./a/1.jpg"), ("a/1.jpg", "a\\1.jpg"), ("é.jpg", "e\u0301.jpg")],
+)
+def test_two_forms_of_one_name_are_one_image_without_a_list(first, second):
+    row = {"category": "car", "bbox": [1, 2, 30, 40], "score": 0.5}
+    rows = [{**row, "file_name": name} for name in (first, second, "b.jpg")]
+    read = read_predictions(rows)
+    assert [image.file_name for image in read.images] == [first, "b.jpg"]
+    assert read.image.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("field", ["file_name", "image_path"])
+def test_items_that_name_their_image_may_stand_in_any_order(field):
+    """The name is what users add to torchvision's dicts; as items in order they were of others."""
+    items = [
+        {**item, field: f"/data/{image.file_name}"}
+        for item, image in zip(as_torchvision(), IMAGES, strict=True)
+    ]
+    read = read_predictions(items[::-1], images=IMAGES, numbers=NUMBERS)
+    for k in range(len(IMAGES)):
+        boxes, scores, _ = found_on(k)
+        np.testing.assert_allclose(read.boxes[read.image == k], boxes)
+        np.testing.assert_allclose(read.scores[read.image == k], scores)

@@ -172,7 +172,10 @@ def find_words(
         of_images = {} if own or positions else how.of_images
         asked = replace(how, numbers=numbers, of_images=of_images)
         chosen, numbering, warnings = _read_numbers(path, used, asked, positions=positions)
-    expected = how.numbers if own and used else {}
+    expected: Mapping[str, str] = how.numbers if own and used else {}
+    in_order = {str(k): word for k, word in enumerate(expected.values())}
+    if positions and numbers.items() <= in_order.items():
+        expected = in_order  # the same list, whose numbers labels or the fit count otherwise
     odd = [
         f"{n} is {word}, not {expected[n]}"
         for n, word in numbers.items()

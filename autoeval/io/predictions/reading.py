@@ -30,7 +30,7 @@ from autoeval.boxes import (
 )
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.image_identity import Named, normal_id
+from autoeval.io.image_identity import Named, normal_id, normal_name
 from autoeval.io.image_lists import FARTHEST, read_image_list
 from autoeval.io.predictions.category_words import ReadAs, find_words
 from autoeval.io.predictions.covered_images import (
@@ -246,9 +246,13 @@ def read_boxes(
 
     placement = None
     if images is None:
-        keys = {key: k for k, key in enumerate(dict.fromkeys(entries.images))}
-        images = tuple(LabelledImage(n.text, n.file_name or n.text, None) for n in keys)
-        place = np.array([keys[key] for key in entries.images], np.int64)
+        of_name: dict[Named, Named] = {}  # as the file names each image first
+        forms = [_in_one_form(named) for named in entries.images]
+        for form, named in zip(forms, entries.images, strict=True):
+            of_name.setdefault(form, named)
+        images = tuple(LabelledImage(n.text, n.file_name or n.text, None) for n in of_name.values())
+        keys = {form: k for k, form in enumerate(of_name)}
+        place = np.array([keys[form] for form in forms], np.int64)
     else:
         placement = place_images(entries.images, images, where, own=by_own_list)
         place = placement.index
@@ -402,6 +406,12 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
         joined["scores"],
         warnings,
     )
+
+
+def _in_one_form(named: Named) -> Named:
+    """Return the name of an image in the form in which equal names are compared."""
+    name = named.file_name
+    return named if name is None else named._replace(file_name=normal_name(name))
 
 
 def _first_fields(path: Path) -> list[str]:

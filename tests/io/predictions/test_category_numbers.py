@@ -227,3 +227,16 @@ def as_boxes(rows, known, numbers=None):
     columns = (np.arange(n), words.label, np.zeros((n, 4)), scores)
     known = {"numbers": words.numbers, "numbering": words.numbering}
     return Boxes(images, words.categories, *columns, **known)
+
+
+@pytest.mark.parametrize(
+    ("own", "warned"),
+    [(["person", "bicycle", "car"], False), (["car", "bicycle", "person"], True)],
+)
+def test_words_of_text_in_the_order_of_labels_that_count_from_1_are_no_contradiction(own, warned):
+    """Text counts from 0: classes.txt says the list of the labels again, or another one."""
+    from_1 = {str(k): word for k, word in enumerate(["person", "bicycle", "car", "bus"], 1)}
+    of_file = {str(k): word for k, word in enumerate(own)}
+    words = find_words(FILE, [(0, None), (2, None)], ReadAs(from_1), own=of_file, positions=True)
+    assert [words.categories[k] for k in words.label] == [own[0], own[2]]
+    assert ("category-numbers-differ" in {w.code for w in words.warnings}) == warned
