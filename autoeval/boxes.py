@@ -413,7 +413,7 @@ class Boxes:
         What each box is among the others of its image; see `autoeval.sites.site.with_features`.
     numbers : mapping of str to str
         The word for each number of a category, as far as the file has or uses numbers.
-    left_out, warnings : tuple of str
+    left_out, warnings : tuple of Notice
         What was left out or is odd; why boxes may be misread.
     uncovered : tuple of int
         Images of which the file says nothing: their objects were not missed.

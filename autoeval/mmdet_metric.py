@@ -137,7 +137,7 @@ class LabelFreeMAP(BaseMetric):
             **estimate.figures(),
             **{
                 name if end == "value" else f"{name}_{end}": value
-                for name, ends in estimate.beside.items()
+                for name, ends in estimate.other_targets.items()
                 if OperatingPoint.of(name)
                 for end, value in ends.items()
             },

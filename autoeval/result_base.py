@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from html import escape
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from autoeval.accuracy.measures import find_target
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ENDS = ("value", "lower", "upper")
+JSON_NAMES = {"other_targets": "beside"}  # fields that have another key in ``result.json``
 REFUSED = re.compile(r"[^\w./ :-]")  # by MLflow in the name of a metric
 
 
@@ -60,6 +62,14 @@ class Result:
             """Why the number may be wrong, each a `autoeval.words.Notice`."""
             raise NotImplementedError
 
+        @property
+        def other_targets(self) -> Mapping[str, Mapping[str, float]]:
+            """``value``, ``lower`` and ``upper`` of other targets of the same images."""
+            raise NotImplementedError
+
+    else:
+        other_targets = MappingProxyType({})  # of a result with one target
+
     @property
     def title(self) -> str:
         """What the value is, in words."""
@@ -69,11 +79,6 @@ class Result:
     def basis(self) -> str:
         """What the value rests on, in words; may be empty."""
         return ""
-
-    @property
-    def other_targets(self) -> Mapping[str, Mapping[str, float]]:
-        """``value``, ``lower`` and ``upper`` of other targets of the same images."""
-        return {}
 
     def number_text(self, value: float) -> str:
         """Write a value, or an end of an interval, in its unit; a dash where it is not known."""

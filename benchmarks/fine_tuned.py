@@ -15,7 +15,7 @@ calibrated at home as well.
 
 `predict` predicts every site of that table as if nothing were known of the training, by priors that
 have seen neither YOLOX nor the groups of home and site, and writes FILE, a CSV. `prior` fits
-`autoeval.model.Away` on it, each measure for itself, and writes
+`autoeval.model.DomainShift` on it, each measure for itself, and writes
 ``configs/trained_here_prior.json``. `evaluate` fits it without each detector, others of the same
 group of homes, and a quarter of the groups of sites, and prints the errors on these, with
 ``--trained-here`` and without: over all and of each detector.
@@ -47,7 +47,7 @@ from autoeval.estimation.given import Predictions
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
-from autoeval.model import Away, Mixture, Prior, predict_intervals
+from autoeval.model import DomainShift, Mixture, Prior, predict_intervals
 from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.pair_table import (
     CATEGORY,
@@ -86,7 +86,7 @@ TARGETS = (*AP_TARGETS, *(f"{of}@{at:g}" for of in MEASURES for at in THRESHOLDS
 WITH = "mAP of these, with a reference detector"
 SHOWN = ("mAP", "mAP of these", WITH, *(of for of in TARGETS if "@" in of))
 LEVEL = 0.9
-# Starts, as `as_away` reads them, and standard deviations of the pull towards them.
+# Starts, as `as_domain_shift` reads them, and standard deviations of the pull towards them.
 START = (-1.5, 0.6, -0.7, -1.0, -2.0, 0.0, -0.3, -4.0, -1.2)
 PULL = (1.0, 0.7, 0.5, 0.5, 1.0, 5.0, 0.4, 0.7, 0.5)
 # That a detector counts as in the fit: the categories of a site are not independent.
@@ -358,7 +358,7 @@ def fit_with_reference(home: pd.DataFrame, prior: Prior) -> Regression | None:
     return fitted if fitted.reference_weight_ else None
 
 
-def fit(rows: pd.DataFrame) -> Away:
+def fit(rows: pd.DataFrame) -> DomainShift:
     """Fit by maximum likelihood; the fall is one of a detector, integrated out."""
     rows = rows.sort_values(["target", "detector"], kind="stable")
     mean, std, home = rows["mean"].to_numpy(), rows["std"].to_numpy(), rows["home"].to_numpy()
@@ -370,22 +370,22 @@ def fit(rows: pd.DataFrame) -> Away:
     parts = rows["target"].nunique()
 
     def loss(values: np.ndarray) -> float:
-        away = as_away(values)
-        likelihood = away.densities(y, mean, std, home)
-        of_sites = np.log((away.weights(confidence) * likelihood).sum(axis=1) + 1e-9)
+        domain_shift = as_domain_shift(values)
+        likelihood = domain_shift.densities(y, mean, std, home)
+        of_sites = np.log((domain_shift.weights(confidence) * likelihood).sum(axis=1) + 1e-9)
         of_detectors = np.add.reduceat(of_sites, first, axis=1) * counts  # (K, detectors)
         highest = of_detectors.max(axis=0)
-        total = highest + np.log(away.falls[1] @ np.exp(of_detectors - highest))
+        total = highest + np.log(domain_shift.falls[1] @ np.exp(of_detectors - highest))
         pull = np.sum(((values - START) / PULL) ** 2)
         return float(0.5 * pull - total.sum() / parts)
 
-    return as_away(minimize(loss, START, method="L-BFGS-B").x)
+    return as_domain_shift(minimize(loss, START, method="L-BFGS-B").x)
 
 
-def as_away(values: Sequence[float] | np.ndarray) -> Away:
+def as_domain_shift(values: Sequence[float] | np.ndarray) -> DomainShift:
     """Read the values that are optimised."""
     constant, fall, fall_log_std, site_log_std, alike, slope, alike_std, least, share = values
-    return Away(
+    return DomainShift(
         constant=float(expit(constant)),
         fall=float(np.exp(fall)),
         fall_log_std=float(np.exp(fall_log_std)),
@@ -398,18 +398,18 @@ def as_away(values: Sequence[float] | np.ndarray) -> Away:
     )
 
 
-def away_from_home(rows: pd.DataFrame, away: Away | None) -> Mixture:
+def away_from_home(rows: pd.DataFrame, domain_shift: DomainShift | None) -> Mixture:
     """Correct the predictions of rows, or leave them as they are."""
     mean, std, home = rows["mean"].to_numpy(), rows["std"].to_numpy(), rows["home"].to_numpy()
     predicted = Mixture(np.ones((1, 1)), mean[None], std[None])
-    if away is None:
+    if domain_shift is None:
         return predicted
-    return away.predict(predicted, home, rows["confidence"].to_numpy())
+    return domain_shift.predict(predicted, home, rows["confidence"].to_numpy())
 
 
-def with_intervals(rows: pd.DataFrame, away: Away | None) -> pd.DataFrame:
+def with_intervals(rows: pd.DataFrame, domain_shift: DomainShift | None) -> pd.DataFrame:
     """Add ``estimate``, ``lower`` and ``upper``."""
-    found = predict_intervals(away_from_home(rows, away), LEVEL)
+    found = predict_intervals(away_from_home(rows, domain_shift), LEVEL)
     return rows.assign(
         estimate=[of.value for of in found],
         lower=[of.lower for of in found],
@@ -425,8 +425,8 @@ def left_out(rows: pd.DataFrame, requested: pd.DataFrame | None = None) -> pd.Da
     requested = rows if requested is None else requested
     parts = []
     for (detector, fold), own in requested.groupby(["detector", "fold"]):
-        away = fit(without(group_of(detector.removeprefix(TUNED)), fold, rows))
-        parts.append(with_intervals(own, away))
+        domain_shift = fit(without(group_of(detector.removeprefix(TUNED)), fold, rows))
+        parts.append(with_intervals(own, domain_shift))
     return pd.concat(parts)
 
 
@@ -446,9 +446,9 @@ def of_detectors(shown: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(columns).rename_axis(list(by))
 
 
-def rounded(away: Away) -> dict[str, float]:
+def rounded(domain_shift: DomainShift) -> dict[str, float]:
     """Return plain values with four digits after the point."""
-    numbers = {name: value for name, value in asdict(away).items() if name != "posterior"}
+    numbers = {name: value for name, value in asdict(domain_shift).items() if name != "posterior"}
     return {name: round(value, 4) for name, value in numbers.items()}
 
 
@@ -471,7 +471,7 @@ def labelled_away(
 
     It is fitted on its home, declared (``--trained-here``), and joined (`fit --join`) with some
     images of another site, drawn at random, for `SECOND_SITES` other sites in turn. All are
-    estimated at the sites of groups other than both, by numbers of `autoeval.model.Away` and priors
+    estimated at the sites of groups other than both, by `autoeval.model.DomainShift` and priors
     that have seen neither the detector nor the groups, as of `left_out`. Columns ``labels`` (0,
     `FEW`, or ``whole site``) and ``labelled`` (the accuracy on these images, carried over).
     """
@@ -483,7 +483,7 @@ def labelled_away(
     others = [of for of in sets.values() if of.group != own.group]
     requested = pd.concat([with_held(of, labelled_rows(of, calibration)) for of in others])
     requested = requested[common(requested) & enough(requested)].dropna(subset=["mAP"])
-    aways = [fit(without(own.group, fold, rows)) for fold in range(QUARTERS)]
+    shifts = [fit(without(own.group, fold, rows)) for fold in range(QUARTERS)]
     rng = np.random.default_rng(list(home.encode()))
     usable = [of for of in others if len(of) > max(FEW)]
     for site in [usable[k] for k in rng.permutation(len(usable))[:SECOND_SITES]]:
@@ -500,16 +500,16 @@ def labelled_away(
         few = fits[str(FEW[0])]
         accuracy = float(few.loc[few["source"] == site.name, "mAP"].mean())
         for name, fitted in fits.items():
-            found = estimated(fitted, rest, own.group, aways)
+            found = estimated(fitted, rest, own.group, shifts)
             yield found.assign(labels=name, detector=f"{TUNED}{own.name}", labelled=accuracy)
 
 
 def estimated(
-    fitted: pd.DataFrame, requested: pd.DataFrame, group: str, aways: Sequence[Away]
+    fitted: pd.DataFrame, requested: pd.DataFrame, group: str, shifts: Sequence[DomainShift]
 ) -> pd.DataFrame:
     """Estimate sites by a fit on some rows, and numbers that have seen neither group nor site.
 
-    aways: of each quarter of the groups, that without it.
+    shifts: of each quarter of the groups, that without it.
     """
     alone, parts = fitted.drop(columns=REFERENCE_TRUE, errors="ignore"), []
     for fold, groups in enumerate(folds()):
@@ -517,7 +517,7 @@ def estimated(
         if own.empty:
             continue
         prior = prior_without(group, fold, "mAP")
-        model = Regression(prior=prior, away=aways[fold]).fit(alone)
+        model = Regression(prior=prior, domain_shift=shifts[fold]).fit(alone)
         found = [model.predict(own.iloc[[k]])[0] for k in range(len(own))]
         parts.append(
             own[["source", "category"]].assign(

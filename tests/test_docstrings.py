@@ -54,6 +54,81 @@ def test_documented_parameters_are_there(package):
     assert {stem: entries for stem, entries in wrong.items() if entries} == {}
 
 
+def typed_entries(node):
+    """Types that the section ``Parameters`` states, by name; an entry without one has None."""
+    parts = [line.partition(" : ") for line in documented(node)]
+    return {name.strip("* "): of or None for names, _, of in parts for name in names.split(",")}
+
+
+def annotated(node):
+    """Parameters of a function, or fields of a class: annotation and default, None without one."""
+    if isinstance(node, ast.ClassDef):
+        fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+        return {part.target.id: (part.annotation, part.value) for part in fields}
+    args = node.args
+    named = [*args.posonlyargs, *args.args]
+    defaults = [None] * (len(named) - len(args.defaults)) + args.defaults + args.kw_defaults
+    pairs = zip([*named, *args.kwonlyargs], defaults, strict=True)
+    return {arg.arg: (arg.annotation, default) for arg, default in pairs}
+
+
+def faults(node):
+    """What a docstring with parameters lacks, or says otherwise than the code."""
+    text, stated, known = ast.get_docstring(node) or "", typed_entries(node), annotated(node)
+    if not stated:
+        return
+    for name, (annotation, default) in known.items():
+        kind = "" if annotation is None else ast.unparse(annotation)
+        hidden = name in ("self", "cls") or name.startswith("_") or "ClassVar" in kind
+        if name not in stated:
+            if not hidden and not (isinstance(node, ast.ClassDef) and default is not None):
+                yield f"{node.name}: {name} is not documented"
+        elif stated[name]:
+            is_none = isinstance(default, ast.Constant) and default.value is None
+            if is_none and not re.search("optional|None", stated[name]):
+                yield f"{node.name}: {name} is optional"
+            if kind == "tuple[Notice, ...]" and stated[name] != "tuple of Notice":
+                yield f"{node.name}: {name} holds notices"
+    if isinstance(node, ast.FunctionDef) and "InputError" not in text:
+        raised = [part.exc for part in ast.walk(node) if isinstance(part, ast.Raise) and part.exc]
+        if any("InputError" in ast.unparse(error) for error in raised):
+            yield f"{node.name}: raises InputError"
+
+
+# Docstrings of commands are their help: of options alone, without what Python raises.
+@pytest.mark.parametrize("package", sorted(path.name for path in PACKAGE.iterdir()))
+def test_docstrings_say_what_the_code_says(package):
+    root = PACKAGE / package
+    files = sorted(root.rglob("*.py")) if root.is_dir() else [root] * (root.suffix == ".py")
+    found = []
+    for path in files:
+        if "commands" not in path.parts:
+            tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            found += [of for node in tree if isinstance(node, Named) for of in faults(node)]
+    assert found == []
+
+
+def test_the_reader_finds_what_the_code_says_otherwise():
+    source = '''
+def f(boxes, image=None, *, warnings: tuple[Notice, ...] = ()):
+    """Do.
+
+    Parameters
+    ----------
+    image : ndarray
+    warnings : tuple of str
+    """
+    raise InputError
+'''
+    (node,) = ast.parse(source).body
+    assert list(faults(node)) == [
+        "f: boxes is not documented",
+        "f: image is optional",
+        "f: warnings holds notices",
+        "f: raises InputError",
+    ]
+
+
 def test_the_reader_finds_what_is_not_taken():
     source = '''
 def f(boxes, *, scale=1.0, **more):

@@ -190,7 +190,7 @@ def test_precision_recall_and_f1_at_a_threshold(folder, detector, tmp_path):
     path = str(tmp_path / "bayes.parquet")
     changes = {"test_evaluator.estimator": path, "test_evaluator.score_thr": score_thr}
     metrics = run_test(folder, work_dir=str(tmp_path), **changes)
-    beside = fitted.predict(detector, images=files, score_thr=score_thr).beside
+    beside = fitted.predict(detector, images=files, score_thr=score_thr).other_targets
     for name in points_at(score_thr):
         ends = {"": "value", "_lower": "lower", "_upper": "upper"}
         shown = {end: metrics[f"label_free/{name}{end}"] for end in ends}

@@ -52,10 +52,10 @@ def fit(
 
     Parameters
     ----------
-    labels : path-like or object in memory
+    labels : path-like or object in memory, optional
         COCO JSON, or a folder of YOLO or VOC labels; in Python also a COCO dict, a
         ``pycocotools.COCO``, or what `autoeval.load_labels` returned.
-    predictions : path-like, object in memory, Predictions, Detector or ImageDetector
+    predictions : path-like, object in memory, Predictions, Detector or ImageDetector, optional
         What the detector found there: COCO results, JSON lines, Parquet, or a folder of text files;
         with a task a folder of them, one a site.
     img_dir : path-like, optional

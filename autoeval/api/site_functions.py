@@ -519,6 +519,11 @@ def _curve_of_labelled_set(
         As given to `threshold`.
     site : SiteOptions
         How files are read, ``categories`` and ``img_dir``; others are refused.
+
+    Raises
+    ------
+    InputError
+        If there are no labels or no predictions, or an option would have no effect.
     """
     from autoeval.boxes import words_of
     from autoeval.estimation.given import Predictions, named_categories

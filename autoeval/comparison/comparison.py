@@ -285,7 +285,7 @@ class Comparison(Result):
         they have none in common), ``more_labels`` (expected, until zero is outside the interval; 0
         where it is, NaN where that is not known or the difference is under half a point) and
         ``distinguishable`` (whether zero is outside).
-    warnings : tuple of str
+    warnings : tuple of Notice
         Why the differences may be wrong.
     sites : mapping of str to Site
         What each detector found.

@@ -230,7 +230,7 @@ class PairedLabels:
         Of each category, on the labelled images.
     accuracies : mapping of str to sequence of SampleAccuracy
         Of each category.
-    warnings : tuple of str
+    warnings : tuple of Notice
         What is odd about the labels.
     pooled : mapping of str to SampleAccuracy
         By the counts of all categories, at a threshold; empty for an average precision.
@@ -410,7 +410,12 @@ def _by_plan(
     blocks : ndarray of shape (N,), int
         Block of time of each image of the site.
     sizes : ndarray of shape (N,), optional
-        How often each was drawn; None where all were drawn alike.
+        How often each was drawn; None where all were equally likely.
+
+    Raises
+    ------
+    InputError
+        If the plan lacks an image of the site, or drew none of the labelled ones.
     """
     at = {image.image_id: k for k, image in enumerate(plan.found.images)}
     if not {*names} <= {*at}:

@@ -36,7 +36,7 @@ from autoeval.comparison.unlabelled_difference import (
 )
 from autoeval.labels.fit_assistance import fit_variance_prior
 from autoeval.model.pair_table import CATEGORY, CONFIDENCE
-from autoeval.model.priors import away_prior
+from autoeval.model.priors import domain_shift_prior
 from autoeval.model.train_prior import TABLES, kin, quarters, read_scores
 from autoeval.runtime.files import shipped_config, write_json
 
@@ -218,7 +218,7 @@ def fit_home(rows: pd.DataFrame, common: TwoKinds) -> OneKind:
     """
     used = rows[in_fit(rows) & pair_features(rows).one_at_home]
     y = (used["true_a"] - used["true_b"]).to_numpy()
-    seen, shares = away_from_home(used, away_prior("mAP"))
+    seen, shares = away_from_home(used, domain_shift_prior("mAP"))
 
     def predict(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, variance = one_kind(x).predict(seen, common.few, common.floor)

@@ -27,7 +27,7 @@ Of a detector that was trained at the labelled site the difference there says no
 estimates elsewhere are usually too high. Where one of the two is known to be such a detector,
 :math:`d_0` is left out and its estimate multiplied by :math:`\exp(-k z h)`, with h its accuracy at
 home: k is a random effect of the detector, z one of the site, and some sites are like home
-(`autoeval.model.Away`). The prediction has the mean and the variance of the mixture over these;
+(`autoeval.model.DomainShift`). The prediction has mean and variance of the mixture over these;
 coefficients and errors are again others. Two detectors that were both trained there are
 compared as any two: their difference there is one of detectors at home.
 
@@ -70,10 +70,10 @@ from autoeval.estimation.checks import nothing_over_text
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, VariancePrior, quantile
-from autoeval.model import Away
+from autoeval.model import DomainShift
 from autoeval.model.calibration import FOUND, LIKELY
 from autoeval.model.pair_table import PRECISION, nothing_over, table_of
-from autoeval.model.priors import away_prior
+from autoeval.model.priors import domain_shift_prior
 from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
 
@@ -257,7 +257,9 @@ class PairPrior:
     per_image: Sequence[float] = (0.4, 1.3)
     per_image_dof: Sequence[float] = (3.0, 3.0)
 
-    def predict(self, pairs: pd.DataFrame, away: Away | None = None) -> list[ValueWithError]:
+    def predict(
+        self, pairs: pd.DataFrame, domain_shift: DomainShift | None = None
+    ) -> list[ValueWithError]:
         """Predict the difference in accuracy of each of N rows.
 
         Parameters
@@ -267,8 +269,8 @@ class PairPrior:
             B on the labelled set; NaN where it is not known), ``expected`` (d2), ``disagreement``,
             ``objects`` (n), ``usual`` (whether the category is one of `USUAL`), ``home_a`` and
             ``home_b`` (accuracy at the labelled site of a detector that was trained there, else
-            NaN), ``confidence_a`` and ``confidence_b`` (x of `Away`, of such a detector).
-        away : Away, optional
+            NaN), ``confidence_a`` and ``confidence_b`` (x of `DomainShift`, of such a detector).
+        domain_shift : DomainShift, optional
             By how much the estimates of such a detector fall elsewhere, by default as shipped.
 
         Returns
@@ -284,7 +286,7 @@ class PairPrior:
         value, errors = np.where(by_labels, self.common.predict(seen), self.alone.predict(seen))
         at_home = seen.one_at_home
         if at_home.any():
-            fallen, weights = away_from_home(pairs, away or away_prior("mAP"))
+            fallen, weights = away_from_home(pairs, domain_shift or domain_shift_prior("mAP"))
             values, variances = self.home.predict(fallen, self.common.few, self.common.floor)
             values, variances = values.reshape(weights.shape), variances.reshape(weights.shape)
             # Law of total variance, as of `TwoKinds`.
@@ -380,14 +382,16 @@ def pair_features(pairs: pd.DataFrame) -> PairFeatures:
     return PairFeatures(terms, level, u, n, pairs["usual"].to_numpy(bool), at_home == 1)
 
 
-def away_from_home(pairs: pd.DataFrame, away: Away) -> tuple[PairFeatures, np.ndarray]:
+def away_from_home(
+    pairs: pd.DataFrame, domain_shift: DomainShift
+) -> tuple[PairFeatures, np.ndarray]:
     """Lower the estimates of a detector that was trained at home, and leave out d0 there.
 
     Parameters
     ----------
     pairs : DataFrame
         N rows, see `PairPrior.predict`.
-    away : Away
+    domain_shift : DomainShift
         By how much such estimates fall elsewhere.
 
     Returns
@@ -403,7 +407,7 @@ def away_from_home(pairs: pd.DataFrame, away: Away) -> tuple[PairFeatures, np.nd
     of_a = np.isfinite(home_a)
     home = np.where(of_a, home_a, home_b)
     confidence = np.where(of_a, confidence_a, confidence_b)
-    factors, weights = away.factors(np.nan_to_num(home), confidence)
+    factors, weights = domain_shift.factors(np.nan_to_num(home), confidence)
     lowered_a, lowered_b = np.where(of_a, factors, 1.0), np.where(of_a, 1.0, factors)
     copies = pd.concat([pairs] * len(factors), ignore_index=True)
     seen = pair_features(
@@ -632,7 +636,7 @@ class ComparedDetector:
         Of its boxes, less that at home; NaN where there is no home.
     uncorrected : ndarray of shape (K,)
         Values of `each`, in [0, 1], as if it were not known that it was trained there.
-    away : Away, optional
+    domain_shift : DomainShift, optional
         By how much it falls, by the labels of its fit; otherwise as the prior says.
     """
 
@@ -644,7 +648,7 @@ class ComparedDetector:
     home: float
     confidence: np.ndarray
     uncorrected: np.ndarray
-    away: Away | None = None
+    domain_shift: DomainShift | None = None
 
     @classmethod
     def of(
@@ -684,7 +688,7 @@ class ComparedDetector:
         plain, home = np.array([accuracy.value for accuracy in each]), math.nan
         if trained_here:
             home = float(np.mean(regression.pairs_[fitted.target]))
-        if regression.away_ is not None:
+        if regression.domain_shift_ is not None:
             home = regression.home_
             # The prior of pairs was fitted on estimates that are not corrected.
             plain = regression.uncorrected(rows).mean
@@ -692,8 +696,8 @@ class ComparedDetector:
         if math.isfinite(home):
             confidence = regression.confidence_above_home(rows)
         plain = np.clip(plain, 0, 1)
-        of_fit, away = pd.DataFrame(regression.pairs_), regression.away_
-        return cls(name, site, of_fit, each, whole, home, confidence, plain, away)
+        of_fit, domain_shift = pd.DataFrame(regression.pairs_), regression.domain_shift_
+        return cls(name, site, of_fit, each, whole, home, confidence, plain, domain_shift)
 
 
 @dataclass(frozen=True, eq=False)
@@ -776,9 +780,9 @@ def compare_label_free(
             "confidence_b": b.confidence,
         }
     )
-    known_falls = [side.away for side in (a, b) if side.away is not None]
-    prior, away = pair_prior(), known_falls[0] if len(known_falls) == 1 else None
-    each = prior.predict(table, away)
+    known_falls = [side.domain_shift for side in (a, b) if side.domain_shift is not None]
+    prior, domain_shift = pair_prior(), known_falls[0] if len(known_falls) == 1 else None
+    each = prior.predict(table, domain_shift)
     whole = prior.mean(each)
     residuals = [
         prior.residual(float(m), float(disagreed), difference.n_true, usual=usual)

@@ -54,7 +54,7 @@ REFUSED = 0.977  # probability that the area is smaller
 NOTICEABLE = 0.05  # probability that the area is smaller
 FEWEST_OF_EACH = 10  # true and false positives
 FIRST_BIN = 30  # boxes with the highest confidences; each next bin has twice as many
-SURELY_BENT = 3.0  # standard errors: the largest of many differences is looked at
+SURE_ERRORS = 3.0  # standard errors of a drop: the largest of many differences is looked at
 LEAST_DROP = 0.1  # of the share of true positives, from a lower bin to a higher one
 # The reliability diagram.
 CALIBRATED = "calibrated"
@@ -73,7 +73,7 @@ class ConfidenceCheck:
     ----------
     widening : float
         In [0, 1]: share of the standard deviation of accuracies by which intervals are wider.
-    warnings : tuple of str
+    warnings : tuple of Notice
         That every estimate repeats.
     """
 
@@ -86,7 +86,7 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
 
     Of several boxes on an object COCO takes the most confident one, so that any confidences look
     good: whether they say anything is seen where boxes are matched in a random order. Whether the
-    most confident ones are less often right (`bend`) is seen by COCO's order.
+    most confident ones are less often right (`reliability_drop`) is seen by COCO's order.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
     -------
     ConfidenceCheck
         Widened by the probability that the area under the ROC curve is under `LEAST_AREA`, or by
-        the drop of `bend`, whichever is larger. Nothing is said with fewer than `FEWEST_OF_EACH`
-        right or wrong boxes.
+        `reliability_drop`, whichever is larger. Not widened with fewer than `FEWEST_OF_EACH` right
+        or wrong boxes, which are not evaluated.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
             f"their ROC curve is {area:.2f}; chance gives .50, other detectors mostly over .70. "
             "Are the predictions of these images, and is `score` a confidence?"
         )
-    drop = bend(scores, hits_by_score)
+    drop = reliability_drop(scores, hits_by_score)
     warnings = []
     if poor > NOTICEABLE:
         warnings.append(
@@ -161,6 +161,7 @@ def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
     Parameters
     ----------
     scores : ndarray of shape (N,)
+        Confidences.
     hits : ndarray of shape (N,), bool
         Whether each box is right; some are and some are not.
 
@@ -184,16 +185,17 @@ def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
     return float(below / (right * wrong)), float(error)
 
 
-def bend(scores: np.ndarray, hits: np.ndarray) -> float:
+def reliability_drop(scores: np.ndarray, hits: np.ndarray) -> float:
     """Return by how much more confident boxes are less often right than others; 0 if not surely.
 
-    Boxes are divided by confidence, the first bin has the 30 highest, each further one is twice as
-    large. Of all pairs of bins that in which the difference is largest in standard errors counts,
-    if it is over `SURELY_BENT` of them and over `LEAST_DROP`.
+    Boxes are binned by confidence: the first bin has the `FIRST_BIN` highest, each further one is
+    twice as large. Of all pairs of bins the one with the largest difference in standard errors
+    counts, if that is over `SURE_ERRORS` and the difference over `LEAST_DROP`.
 
     Parameters
     ----------
     scores : ndarray of shape (N,)
+        Confidences.
     hits : ndarray of shape (N,), bool
         Whether each box is right.
 
@@ -207,8 +209,10 @@ def bend(scores: np.ndarray, hits: np.ndarray) -> float:
     The 30 most confident of 90 boxes are wrong, the others are right:
 
     >>> scores = np.linspace(1, 0, 90)
-    >>> round(bend(scores, scores < scores[29]), 2), bend(scores, scores > 0.5)
-    (0.95, 0.0)
+    >>> round(reliability_drop(scores, scores < scores[29]), 2)
+    0.95
+    >>> reliability_drop(scores, scores > 0.5)
+    0.0
     """
     hits_by_score, edges = hits[np.argsort(-scores, kind="stable")], [0]
     # Doubled sizes are fine where confidences are highest, where boxes count most, and coarse where
@@ -229,7 +233,7 @@ def bend(scores: np.ndarray, hits: np.ndarray) -> float:
     worst = np.unravel_index(np.argmax(drop / errors), drop.shape)
     # Three standard errors, since the largest of many differences is looked at; and a difference
     # that matters, since over many boxes any is surely there.
-    surely = drop[worst] / errors[worst] > SURELY_BENT and drop[worst] > LEAST_DROP
+    surely = drop[worst] / errors[worst] > SURE_ERRORS and drop[worst] > LEAST_DROP
     return float(drop[worst]) if surely else 0.0
 
 
@@ -314,9 +318,9 @@ def calibrate(
 
     The expected false negatives, three coefficients, are those of the fit on all sets. Sets are
     cross-fitted in four folds: of groups, or of the images of a single group at random. Of a
-    detector that was trained on some of these sites only those count: the model of its fall
-    elsewhere (`autoeval.model.away`) starts from a calibration at home, and compares with that what
-    other labelled sites show.
+    detector that was trained on some of these sites only those count: the model of domain shift
+    (`autoeval.model.domain_shift`) starts from a calibration there, and compares the other labelled
+    sites with that.
 
     Parameters
     ----------
@@ -417,7 +421,7 @@ def fit_calibration(
     images : sequence of ndarray of shape (M,), bool, optional
         Which images of each set are used; None for all.
     prior : CalibrationPrior
-        What is believed of the coefficients before.
+        Of the coefficients.
     """
     images = images or [np.ones(len(labelled_set), bool) for labelled_set in sets]
     scores, matched = [], []

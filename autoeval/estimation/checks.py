@@ -134,6 +134,7 @@ def of_scores(
     Returns
     -------
     tuple of Notice
+        Empty where nothing is odd.
 
     Examples
     --------
@@ -194,8 +195,8 @@ def width(interval: PredictionInterval, target: str = "mAP") -> Notice | Literal
 
     Returns
     -------
-    str
-        A notice, or an empty text.
+    Notice or str
+        An empty text where the interval is not too wide.
     """
     if interval.reach <= TOO_WIDE:
         return ""

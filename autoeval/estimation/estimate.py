@@ -100,7 +100,7 @@ class Estimate(Result):
         Images that were read.
     features : dict of str to float
         Mean of each feature over the categories that count; see docs/reference/scores.md.
-    warnings : tuple of str
+    warnings : tuple of Notice
         Why the value may be wrong, each a `autoeval.words.Notice`.
     sampling_std : float
         Standard deviation over draws of the images with replacement; NaN where it is not known.
@@ -114,8 +114,8 @@ class Estimate(Result):
         [0, 1]), ``mean_with_it``; see `autoeval.sites.site`.
     raw : float
         The value before it was brought into the range of the target; NaN where it is not known.
-    beside : dict of str to dict
-        ``value``, ``lower`` and ``upper`` of other targets, from the same pass.
+    other_targets : dict of str to dict
+        ``value``, ``lower`` and ``upper`` of other targets, from the same boxes.
     width_warning : Notice
         That the interval is too wide to act on, or that nothing was found, and what helps.
     category_effects : dict of str to float
@@ -128,7 +128,7 @@ class Estimate(Result):
     Attributes
     ----------
     method, std, source_lower, source_upper, is_mean
-        Of published methods, whose estimates have them as fields; constants here.
+        Constants here: fields of the estimates of published methods.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class Estimate(Result):
     per_category: dict[str, dict[str, float]] = field(default_factory=dict)
     left_out: dict[str, dict[str, float]] = field(default_factory=dict)
     raw: float = math.nan
-    beside: dict[str, dict[str, float]] = field(default_factory=dict)
+    other_targets: dict[str, dict[str, float]] = field(default_factory=dict)
     width_warning: Notice | Literal[""] = ""
     category_effects: dict[str, float] = field(default_factory=dict)
     undefined: tuple[str, ...] = ()
@@ -174,11 +174,6 @@ class Estimate(Result):
         """What the value rests on, in words: how many images, and why there is no interval."""
         why = f"; {self.interval_method}" if math.isnan(self.lower) else ""
         return f"from {counted(self.n_images, 'image')}{why}"
-
-    @property
-    def other_targets(self) -> dict[str, dict[str, float]]:
-        """``value``, ``lower`` and ``upper`` of other targets, from the same pass."""
-        return self.beside
 
     def all_warnings(self) -> list[Notice]:
         """Return all warnings, that of the width among them, the most severe first."""
@@ -289,7 +284,7 @@ def estimate_site(
     others : mapping of str to Regression or None
         Of other targets, at the same floor; see `Others`.
     sampling : bool
-        Whether its `sampling_std` is wanted.
+        Whether `Estimate.sampling_std` is computed; otherwise it is NaN.
 
     Returns
     -------
@@ -350,7 +345,7 @@ def estimate_rows(
         One row a category. With columns of `autoeval.sites.site` those that do not count are
         left out of the mean.
     others : mapping of str to Regression or None, optional
-        What is estimated beside, from the same rows; see `Others`.
+        Of other targets to estimate from the same rows; see `Others`.
     backbone : str
         Class of the detector's backbone.
     unseen : float
@@ -400,7 +395,9 @@ def estimate_rows(
     undefined = [target] if none_over and target.startswith(PRECISION) else []
     precisions = [name for name in others or () if name.startswith(PRECISION)]
     undefined += [name for name in precisions if nothing_over(rows, name).all()]
-    beside, of_others = _beside(rows, regression, interval.value, others or {}, unseen)
+    other_targets, of_others = _other_targets(
+        rows, regression, interval.value, others or {}, unseen
+    )
     return Estimate(
         value=interval.value,
         lower=interval.lower,
@@ -422,15 +419,15 @@ def estimate_rows(
         raw=interval.raw,
         width_warning=checks.width(interval, target),
         category_effects=effects,
-        beside=beside,
+        other_targets=other_targets,
         undefined=tuple(undefined),
     )
 
 
-def _beside(
+def _other_targets(
     rows: Table, regression: Regression, value: float, others: Others, unseen: float
 ) -> tuple[dict[str, Bounds], list[Notice]]:
-    """Estimate other targets beside a value, and say what they show of loosely drawn boxes.
+    """Estimate other targets than that of a value, and check them for loosely drawn labels.
 
     Parameters
     ----------
@@ -453,7 +450,7 @@ def _beside(
     if not others:
         return {}, []
     none_over = [name for name in others if nothing_over(rows, name).all()]
-    beside = {
+    estimates = {
         name: bounds(
             without_boxes(name)
             if name in none_over
@@ -464,7 +461,9 @@ def _beside(
         for name, other in others.items()
     }
     values = {regression.target: value}
-    values |= {name: math.nan if name in none_over else of["value"] for name, of in beside.items()}
+    values |= {
+        name: math.nan if name in none_over else ends["value"] for name, ends in estimates.items()
+    }
     notices = list(checks.tightness(regression.pairs_, values))
     if none_over:
         notices.append(checks.nothing_over_text(none_over[0]))
@@ -476,7 +475,7 @@ def _beside(
         read = bool(precise) and all(fitted.reads_reference(rows).all() for fitted in precise)
         notices += () if read else (checks.PRECISION_HARDLY_KNOWN,)
         notices += [checks.no_box_in_fit(name) for name, other in others.items() if other is None]
-    return beside, notices
+    return estimates, notices
 
 
 def _nothing_found(site: Site, regression: Regression, others: Others) -> Estimate:
@@ -501,7 +500,7 @@ def _nothing_found(site: Site, regression: Regression, others: Others) -> Estima
         target=target,
         n_images=n_images,
         warnings=site.warnings,
-        beside=estimates,
+        other_targets=estimates,
         width_warning=checks.nothing_found_text(n_images, target),
         undefined=tuple(name for name in none_over if name.startswith(PRECISION)),
         site=replace(site, nothing_found=True, row={**site.row, "rows": {}}),
@@ -567,7 +566,7 @@ def _left_out(
     of_category: Mapping[str, Bounds],
     target: str,
 ) -> dict[str, Bounds]:
-    """Return what is known of each category that was found and does not count.
+    """Return the estimate of each category that was found and does not count.
 
     Parameters
     ----------
@@ -607,7 +606,7 @@ def _left_out(
 def _basis(
     regression: Regression, rows: Table, interval: PredictionInterval, *, none_over: bool
 ) -> str:
-    """Say in words what an interval rests on beside the boxes: `Estimate.interval_method`."""
+    """Return the text of `Estimate.interval_method`: what an interval rests on, if not on boxes."""
     if none_over:
         return checks.NONE_OVER
     if math.isnan(interval.value):
@@ -623,7 +622,7 @@ def _basis(
         accuracies = regression.accuracies_at(site)
         labelled = [f"{name} {100 * value:.1f}" for name, value in accuracies.items()]
         parts.append(f"{regression.target} on the labelled images of {site}: {listed(labelled)}")
-    elif regression.away_:
+    elif regression.domain_shift_:
         home = 100 * regression.home_
         parts.append(f"trained at the labelled site, {regression.target} {home:.1f}")
     if regression.reference_weight_ and regression.reads_reference(rows).any():

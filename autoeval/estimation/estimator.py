@@ -62,7 +62,7 @@ class AccuracyEstimator:
 
     `autoeval.fit` makes one from labelled data, and `load` reads a saved one. It is frozen data:
     names that end in an underscore were learnt from the labelled data. The boxes of a network, of a
-    Python callable and of prediction files are treated alike.
+    Python callable and of prediction files are treated the same way.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ class AccuracyEstimator:
     Raises
     ------
     InputError
-        If there is no such target, the level is not over 0 and under 1, a column is missing, or no
-        row has a finite accuracy.
+        If the rows are no table, there is no such target, the level is not over 0 and under 1, a
+        column is missing, or no row has a finite accuracy.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class AccuracyEstimator:
     (0.42, 0.23, 0.61)
     """
 
-    rows_: Table = None  # type: ignore[assignment]  # refused in words that name `fit` and `load`
+    rows_: Table
     target: str = "mAP"
     level: float = 0.9
     _: KW_ONLY
@@ -342,7 +342,7 @@ class AccuracyEstimator:
         return self.looks_
 
     def check_reference(self, given: bool) -> None:
-        """Refuse a reference detector that the fit did not have, and none where it reads one.
+        """Check that a reference detector is given where the fit reads one, and only there.
 
         Parameters
         ----------
@@ -748,8 +748,8 @@ class AccuracyEstimator:
     def save(self, path: PathLike) -> None:
         """Write the estimator to a Parquet file: its rows and its settings.
 
-        Its labelled sites, which `autoeval.join` needs, lie beside it, in a file of the same name
-        that ends in ``.sites.npz``.
+        Its labelled sites, which `autoeval.join` needs, are written next to it, in a file of the
+        same name that ends in ``.sites.npz``.
 
         Parameters
         ----------

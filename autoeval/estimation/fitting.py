@@ -1,8 +1,8 @@
 """From labelled data and a detector, or its predictions, to a fitted estimator; and joined fits.
 
-`autoeval.fit` and its kin call one of `fit_files` and `fit_site_files` (boxes in files, of a
-labelled set or of the sites of a task), `fit_labelled` and `fit_sites` (a detector that is run), or
-`join_fits`. All of them read labelled sets (`autoeval.estimation.labelled_sets`) and end in
+`autoeval.fit` calls one of `fit_files` and `fit_site_files` (boxes in files, of a labelled set or
+of the sites of a task), or `fit_labelled` and `fit_sites` (a detector that is run); `autoeval.join`
+calls `join_fits`. All of them read labelled sets (`autoeval.estimation.labelled_sets`) and end in
 `fit_sets`, which calibrates, scores, checks, regresses and evaluates, in this order.
 """
 
@@ -428,8 +428,10 @@ def assistance_of(
 
     Returns
     -------
-    tuple of LabelAssistance or None, and tuple of str
-        One of the two is empty.
+    assistance : LabelAssistance or None
+        None where there is too little to learn from.
+    warnings : tuple of Notice
+        Why there is none; empty otherwise.
     """
     try:
         return fit_assistance(sets), ()
@@ -455,9 +457,10 @@ def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[Not
 
     Returns
     -------
-    tuple of list of str and Looks
-        What was left out, and files that look as if another detector had written them. The warnings
-        of the looks are those that every estimate repeats.
+    warnings : list of Notice
+        What was left out, and files that look as if another detector had written them.
+    looks : Looks
+        Their warnings are those that every estimate repeats.
     """
     looks, warnings = [labelled_set.looks for labelled_set in sets], list[Notice]()
     for labelled_set in sets:
@@ -506,7 +509,7 @@ def join_fits(
     for name, other in fits.items():
         if ("detector" in one.context_) != ("detector" in other.context_):
             raise InputError("Fits on predictions and fits with a detector are not joined.")
-        _check_alike(first, one, name, other)
+        _check_same_detector(first, one, name, other)
     sites = {name: _sites_of(name, fitted) for name, fitted in fits.items()}
     sets = [
         labelled_set
@@ -635,8 +638,10 @@ def _labelled_categories(labelled: Site) -> list[str]:
     return [name for name, enough in names if enough]
 
 
-def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator) -> None:
-    """Refuse other detectors and passes; a reference that some had is not read."""
+def _check_same_detector(
+    first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator
+) -> None:
+    """Raise `InputError` for fits of different detectors or passes, but for their references."""
     words = set(other.known_looks().categories)
     words_of_first = set(one.known_looks().categories)
     if not words & words_of_first:

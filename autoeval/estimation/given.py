@@ -1,7 +1,7 @@
 """What users give in files and in memory: predictions, labels, and the categories that count.
 
-`given_boxes` tells predictions from a detector, `Predictions` reads the boxes of a detector and of
-a reference beside it into a `Site`, `read_labels` reads labels into a `LabelSet`. Fits
+`given_boxes` distinguishes predictions from a detector, `Predictions` reads the boxes of a detector
+and of its reference into a `Site`, `read_labels` reads labels into a `LabelSet`. Fits
 (`autoeval.estimation.labelled_sets`) and estimates (`autoeval.estimation.read_site`) begin here.
 """
 
@@ -198,6 +198,11 @@ class Predictions:
             Those of the detector, whose images and categories the result has.
         how : ReadAs
             How category numbers of the reference are read.
+
+        Raises
+        ------
+        InputError
+            If the reference shares no category with the detector, or cannot be read.
         """
         path = self.references[0]
         reference = read_boxes(path, how, clean.images, str(self.name))
@@ -259,7 +264,7 @@ GivenBoxes = PathLike | Predictions | Any
 
 
 def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
-    """Tell predictions, of which a path or an object is short for `Predictions`, from a detector.
+    """Return predictions as `Predictions`, and a detector as `Detector`.
 
     Parameters
     ----------
@@ -385,7 +390,7 @@ def checked_present(
 
 
 def check_words(categories: Categories, vocabulary: set[str]) -> list[Notice]:
-    """Warn of words that no box has; refuse a category that has no other.
+    """Warn of words that no box has; raise `InputError` for a category without any other word.
 
     Parameters
     ----------

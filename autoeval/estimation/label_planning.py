@@ -94,7 +94,8 @@ class PlanRequest:
     n : int
         Number of images to label; where a plan is enlarged those of it among them.
     target : str
-        A target at a threshold has its own threshold and IoU.
+        What labels are to measure; one at a threshold, such as ``recall@0.3``, has its own
+        threshold and IoU.
     level : float
         Nominal coverage of the intervals.
     seed : int, optional
@@ -123,7 +124,7 @@ class PlanRequest:
 
 @dataclass(frozen=True, eq=False)
 class PlannedSite:
-    """What is known of a site of M images beside its boxes.
+    """What is known of a site of M images in addition to its boxes.
 
     Parameters
     ----------
@@ -139,8 +140,8 @@ class PlannedSite:
         True-positive probability of each box at IoU .5, where no influence is predicted.
     named, rest, nothing_found, known, group
         As in `LabelPlan`.
-    warnings : tuple of str
-        What is to be said of the site with the plan.
+    warnings : tuple of Notice
+        Those of the site that the plan repeats.
     """
 
     priors: Mapping[str, ValueWithError] = field(default_factory=dict)
@@ -221,7 +222,7 @@ def make_plan(
         influence = ByImage.unknown(n_categories, len(LEVELS), n_images)
     blocks = np.arange(n_images) if site.blocks is None else np.asarray(site.blocks)
     by_time = len(np.unique(blocks)) < n_images
-    spread = request.predicted and not site.nothing_found
+    by_influence = request.predicted and not site.nothing_found
     plan = LabelPlan(
         found=boxes,
         influence=influence,
@@ -229,7 +230,7 @@ def make_plan(
         sequence=np.arange(n_images),
         n=n,
         seed=request.seed or 0,
-        order=BY_TIME if by_time else BY_INFLUENCE if spread else BY_CHANCE,
+        order=BY_TIME if by_time else BY_INFLUENCE if by_influence else BY_CHANCE,
         blocks=blocks,
         mixing=assistance.mixing_weights(others) if assistance else NO_INFLUENCE,
         small_sample_bias=assistance.small_sample_bias if assistance else 0.0,
@@ -360,7 +361,7 @@ def with_error(
 
 
 def error_elsewhere(held_out: Table, level: float) -> ErrorOfPrior | None:
-    """Learn from pairs of site and category the errors of estimates, by what they state.
+    """Fit the errors of estimates at sites that were left out, relative to those they state.
 
     Parameters
     ----------
@@ -452,7 +453,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
             "20 labelled images with 10 boxes of a category, or more."
         )
-    targets = (fit.target, *estimate.beside)
+    targets = (fit.target, *estimate.other_targets)
     points = [point for point in map(OperatingPoint.of, targets) if point]
     n, counted = request.n, _counted_part(site)
     right: np.ndarray | None = None
@@ -505,7 +506,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     plan = make_plan(pool, assistance, of_fit, planned)
     whole = {end: getattr(estimate, end) for end in ENDS}
     each = {f"{fit.target}/{name}": interval for name, interval in estimate.per_category.items()}
-    return replace(plan, printed={fit.target: whole, **estimate.beside, **each})
+    return replace(plan, printed={fit.target: whole, **estimate.other_targets, **each})
 
 
 def plan_of_sample(fit: Planning, estimate: Estimate, labels: LabelSet) -> LabelPlan:
@@ -641,7 +642,7 @@ def check_plan(
     if other:
         raise InputError(
             f"{folder} holds a plan for {other}. Take the folder of a plan for this, plan into "
-            "another folder, or keep the labels elsewhere: without a plan beside them they are "
+            "another folder, or keep the labels elsewhere: without a plan in their folder they are "
             "taken as a simple random sample."
         )
 

@@ -172,6 +172,7 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
     Parameters
     ----------
     x, y : ndarray of shape (N,)
+        The two variables.
 
     Examples
     --------
@@ -287,7 +288,7 @@ class FitResult(Result):
     cross_validation : tuple of LeaveOneSourceOut
         Results of the estimator's method first, those of the constant last; empty where there is
         too little to leave out.
-    warnings : tuple of str
+    warnings : tuple of Notice
         Why the estimator may be wrong, each a `autoeval.words.Notice`.
     reliability : DataFrame, optional
         See `autoeval.estimation.calibrating.reliability`; None where nothing was calibrated.
@@ -388,9 +389,9 @@ class FitResult(Result):
     def to_dict(self) -> dict[str, float]:
         """Return the numbers under flat keys, with the errors on what was left out.
 
-        Beside those of `Result.to_dict` these are ``fit/mean_absolute_error``, ``fit/coverage`` and
-        ``fit/width`` of the intervals, in the range of the target; left out where nothing was left
-        out.
+        In addition to those of `Result.to_dict` these are ``fit/mean_absolute_error``,
+        ``fit/coverage`` and ``fit/width`` of the intervals, in the range of the target; they are
+        missing where nothing was left out of the fit.
         """
         names, held_out = ("mean_absolute_error", "coverage", "width"), self.held_out
         errors = {f"fit/{name}": getattr(held_out, name, math.nan) for name in names}

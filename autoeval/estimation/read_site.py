@@ -186,9 +186,12 @@ def listed_images(
 
     Returns
     -------
-    tuple of sequence of LabelledImage or None, sequence of UnlabelledImage and list of str
-        The images, None where predictions alone name them; their files, where these are known; and
-        what was left out of a list.
+    images : sequence of LabelledImage or None
+        None where predictions alone name them.
+    files : sequence of UnlabelledImage
+        Their files, where these are known.
+    left_out : list of Notice
+        What was left out of a list.
     """
     left_out = list[Notice]()
     if images is None:

@@ -231,7 +231,7 @@ def observe_site(
     keep: Keeping | None = None,
     watch: Callable[[Evidence], object] | None = None,
 ) -> Site:
-    """Run a detector, and a reference beside it, on the images of a site.
+    """Run a detector, and its reference if there is one, on the images of a site.
 
     Copies of a file, byte by byte, are left out.
 

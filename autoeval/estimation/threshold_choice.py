@@ -118,13 +118,13 @@ def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[No
 
     Returns
     -------
-    tuple of str
+    tuple of Notice
         Those of the site, and `PRECISION_HARDLY_KNOWN` unless every regression of precision reads a
         reference detector for all categories of the site. Those of the site alone where nothing was
-        found: there is no curve to doubt.
+        found, and there is no curve.
     """
     assert estimate.site is not None
-    if estimate.site.nothing_found:  # there is no curve to doubt
+    if estimate.site.nothing_found:
         return estimate.site.warnings
     fit, rows = estimator.at_floor(estimate.site.floor), estimate.site.row["rows"]
     points = [str(point) for point in _points(IOUS[0]) if point.measure == "precision"]
@@ -182,7 +182,7 @@ def exact_curve(
     iou : float
         At which IoU with an object a box is a true positive.
     thresholds : ndarray of shape (T,)
-        As many as there are scores take hardly longer than a few.
+        Over 0 and under 1; one for each score takes hardly longer than a few.
 
     Returns
     -------
@@ -225,8 +225,7 @@ def exact_curve(
 def score_thresholds(rankings: Sequence[RankedDetections]) -> np.ndarray:
     """Return a threshold between each two neighbouring scores: at others no other boxes count.
 
-    Each threshold has as few decimals, two or more, as there
-    is room for.
+    Each threshold has as few decimals as fit between its scores, two or more.
 
     Parameters
     ----------
@@ -301,7 +300,7 @@ class ThresholdChoice(Result):
         Measure that it is chosen by: ``precision``, ``recall`` or ``f1``.
     level : float
         Nominal coverage of the intervals of the curve.
-    warnings : tuple of str
+    warnings : tuple of Notice
         Of the boxes and labels behind the curve.
     may_be_reached : bool
         Whether the interval at some threshold holds what is wanted.
@@ -517,13 +516,14 @@ def choose_from(
     curve_at : callable
         From thresholds, an ndarray in rising order, to a curve such as that of `expected_curve`.
     start : ndarray of shape (S,), optional
-        Thresholds that are evaluated beside all hundredths, of which the curve of the result keeps
-        what is said of it; by default the twentieths, and hundredths around the choice.
+        Thresholds that are evaluated in addition to all hundredths; the curve of the result keeps
+        of them only the choice, its ends and the greatest values. By default the twentieths are
+        evaluated, and hundredths around the choice.
     precision, recall : float, optional
         As in `choose_threshold`.
     level : float
         Nominal coverage of the intervals of the curve.
-    warnings : sequence of str
+    warnings : sequence of Notice
         Of the curve.
 
     Returns
@@ -578,7 +578,7 @@ def check_wanted(precision: float | None, recall: float | None) -> None:
 
 
 def _fine(curve: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Interpolate one measure of a curve to hundredths, beside the thresholds there are.
+    """Interpolate one measure of a curve at hundredths, in addition to its own thresholds.
 
     Estimates of recall at neighbouring thresholds may rise by chance, which recall cannot: each
     value and end is the least so far.

@@ -364,6 +364,11 @@ def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any
         What is written.
     with_sizes : bool
         Otherwise height and width are left out where they are unknown, and that is not refused.
+
+    Raises
+    ------
+    InputError
+        If an image has no height and width, `with_sizes`.
     """
     image_ids = [image.image_id for image in labels.images]
     by_number = all(name.isdecimal() for name in image_ids)

@@ -73,6 +73,8 @@ class _Found(NamedTuple):
         Name of the image, where the item has one.
     size : tuple of int, optional
         Height and width.
+    positions : bool
+        Whether `classes` are positions in a list of categories, counted from 0.
     """
 
     boxes: np.ndarray
@@ -243,6 +245,11 @@ def _document_of_detections(given: Mapping[Any, Any], classes: Sequence[str]) ->
         File name to detections, whose boxes are xyxy in pixels.
     classes : sequence of str
         Word of each class, counted from 0; may be empty.
+
+    Raises
+    ------
+    InputError
+        If objects have no class, or one class has two words.
     """
     names: dict[Any, str] = dict(enumerate(classes))
     annotations = []
@@ -457,6 +464,11 @@ def _of_images(
         See `content_in_memory`.
     given : object
         That was read, for messages.
+
+    Raises
+    ------
+    InputError
+        If items without a name are not as many as the images.
     """
     names: list[str | None] = [item.file_name for item in found]
     ids: list[Any] = [item.image_id for item in found]

@@ -179,7 +179,7 @@ def control_variates(
     if second is None:
         return {MODEL: first}
     other = np.nan_to_num(influence_function(second))
-    # the spread that decides is that of the mean over thresholds, the influence on mAP
+    # the standard deviation that counts is of the mean over thresholds, the influence on mAP
     std = other.mean(axis=0).std()
     return {MODEL: first, REFERENCE: other * (first.mean(axis=0).std() / std if std > 0 else 0.0)}
 

@@ -102,7 +102,7 @@ class SampleAccuracy:
     value : float
         Average precision, or precision, recall or F1, in [0, 1]; NaN where it is not defined.
     influence : ndarray of shape (k,)
-        Influence function of each image on the value; 0 where `complete`.
+        Influence function of each image on the value; not read where `complete`.
     n_true : int
         Objects in these images.
     n_holding : int

@@ -503,7 +503,7 @@ def _logistic(x: np.ndarray, matched: np.ndarray, weights: np.ndarray) -> tuple[
     x : ndarray of shape (N, T)
         Standardised terms.
     matched : ndarray of shape (N,), bool
-        Outcomes. Where all are alike, slopes are 0 and the intercept is that of half an outcome of
+        Outcomes. Where all are equal, slopes are 0 and the intercept is that of half an outcome of
         each kind more.
     weights : ndarray of shape (N,)
         Of the rows.

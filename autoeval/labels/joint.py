@@ -69,7 +69,7 @@ USUAL_SIZES = (10, 20, 30, 50, 100)
 STRETCH = 1.08  # of an interval at which labelling stops, see above
 BATCH = 10  # images that are labelled before the interval is looked at again
 CATEGORIES_DRAWN = 200  # in all draws together: with many categories one draw is like another
-LABELS_OF_SHARES = 10.0  # that the expected shares of images count as, beside those that were seen
+LABELS_OF_SHARES = 10.0  # that the expected shares of images count as, added to those labelled
 CERTAIN = 0.999  # the highest probability of a box
 
 
@@ -113,7 +113,7 @@ class JointPrior:
     ) -> Self:
         r"""Divide the errors of C estimates by the error of their mean.
 
-        The level τ is alike in all categories but those whose own error s is smaller; with the
+        The level τ is the same in all categories but those whose own error s is smaller; with the
         stated error S of the mean, :math:`S^2 = \tau^2 + (\overline{s^2} - \tau^2) / C`. A category
         without an estimate gets what the mean leaves for it, or the mean of the others, with the
         standard deviation `STD_OF_UNKNOWN`. Where S exceeds the mean of s, every s is multiplied by
@@ -302,7 +302,7 @@ def contradicted(prior: JointPrior, measured: MeasuredCategories) -> bool:
     if not len(at) or not prior.known or not b.any():
         return False
     # generalised least squares of d - m on the loadings b: the level u that the labels show, with
-    # the variance 1 of its prior beside that of the estimate
+    # the variance 1 of its prior and that of the estimate
     of_each = prior.covariance(at) - np.outer(b, b) + measured.covariance
     solved = cho_solve(cho_factor(of_each, lower=True), b)
     precision = float(b @ solved)
@@ -407,8 +407,9 @@ def with_shared_bias(errors: np.ndarray, bias: np.ndarray, correlations: np.ndar
     .. math:: \Sigma_{ij} = \beta_i \beta_j
               + \rho_{ij} \sqrt{(SE_i^2 - \beta_i^2) (SE_j^2 - \beta_j^2)}
 
-    The small-sample bias is subtracted by one number for all categories, which may be wrong: what
-    it leaves is alike in all that have few objects. It is a part of the errors, not added to them.
+    The small-sample bias is subtracted with one coefficient for all categories, which may be wrong:
+    what it leaves has the same sign in all that have few objects. It is a part of the errors, not
+    added to them.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GOALS = (0.05, 0.03)
-BESIDE = 0.3  # rows between the two intervals of a category, in a plot
+BETWEEN = 0.3  # rows between the two intervals of a category, in a plot
 NOTHING_FOUND = "nothing-found"  # code of a plan's warning that only holds without labels
 FIRST = 5  # labels with which the history begins
 STEPS = 20  # numbers of labels in the history
@@ -89,15 +89,15 @@ class LabelledEstimate(Result):
         together.
     by_category : dict of str to LabelEstimates
         The target of each category.
-    n_behind : int
-        Categories that enough labelled images hold, of those in `by_category`.
+    n_measured : int
+        Number of the categories of `by_category` that enough labelled images hold.
     outlook : WidthForecast
         Forecast of the precision that more labels give.
     history : tuple of (int, LabelEstimates)
         The target with the first labels only, at numbers of labels in a geometric series, in the
         order of the plan; the last is with all labels, and the only one where these are fewer than
         `FIRST` or of all images.
-    warnings : tuple of str
+    warnings : tuple of Notice
         Why the value may be wrong.
     printed : dict of str to dict
         Label-free estimates as the estimate without labels printed them; see `LabelPlan`.
@@ -111,7 +111,7 @@ class LabelledEstimate(Result):
     >>> car = LabelEstimates(labels, labels, free, combine(labels, free), 30, 10, True)
     >>> estimate = LabelledEstimate(
     ...     "mAP", 0.9, **car.combined.estimate.inside(0.9), per_category={}, n_labelled=10,
-    ...     n_pool=100, whole={"mAP": car}, by_category={"car": car}, n_behind=1,
+    ...     n_pool=100, whole={"mAP": car}, by_category={"car": car}, n_measured=1,
     ...     outlook=outlook_after(labels, 10, 100, prior=free), history=((10, car),), warnings=(),
     ... )
     >>> print(estimate)
@@ -130,7 +130,7 @@ class LabelledEstimate(Result):
     n_pool: int
     whole: dict[str, LabelEstimates]
     by_category: dict[str, LabelEstimates]
-    n_behind: int
+    n_measured: int
     outlook: WidthForecast
     history: tuple[tuple[int, LabelEstimates], ...]
     warnings: tuple[Notice, ...]
@@ -263,7 +263,7 @@ class LabelledEstimate(Result):
         ax.errorbar(value, y, xerr=[value - lower, upper - value], fmt="o", label="with labels")
         free = 100 * rows["label_free"]
         ends = [free - 100 * rows["label_free_lower"], 100 * rows["label_free_upper"] - free]
-        marks = ax.errorbar(free, y + BESIDE, xerr=ends, fmt="o", ms=4, lw=1, color="0.6")
+        marks = ax.errorbar(free, y + BETWEEN, xerr=ends, fmt="o", ms=4, lw=1, color="0.6")
         marks.set_label("without labels")
         marks.lines[0].set_markerfacecolor("white")
         ax.set_ylim(y[-1] - 1, 1)
@@ -444,7 +444,7 @@ class LabelledPart:
         Labels on these images, in the categories of `found`.
     rankings : list of RankedDetections
         Of each category, on these images.
-    warnings : tuple of str
+    warnings : tuple of Notice
         Of the plan, and of what was left out of the labels.
     """
 
@@ -524,7 +524,7 @@ def estimate_with_labels(
         n_pool=part.plan.n_pool,
         whole={name: estimates[name].whole for name in targets},
         by_category=own.each,
-        n_behind=sum(of_category.measured for of_category in own.each.values()),
+        n_measured=sum(of_category.measured for of_category in own.each.values()),
         outlook=_outlook_after(part.plan, own, k),
         history=_history(part, whole),
         printed=part.plan.printed,

@@ -63,7 +63,7 @@ class LabelledSubset:
         Places of the labelled images in the pool.
     truth : Boxes
         Labels on these images, in the categories of the pool.
-    warnings : tuple of str
+    warnings : tuple of Notice
         What was left out or is odd, one sentence each.
     """
 
@@ -399,7 +399,7 @@ class LabelledCategories:
         Of those that count without labels.
     added : list of str
         Labelled ones that do not count without labels.
-    warnings : tuple of str
+    warnings : tuple of Notice
         That name the categories added and left out.
     looked_for : frozenset of str, optional
         Categories that somebody looked for, with an object or without; None where nobody knows, and
@@ -525,7 +525,7 @@ def on_labelled_categories(
     -------
     plan : LabelPlan
         Of the same images.
-    warnings : tuple of str
+    warnings : tuple of Notice
         That name the categories added and left out.
     """
     chosen = _chosen(plan, labels, words)

@@ -56,7 +56,7 @@ KEPT_BITS = 12  # of the 23 of a single-precision fraction: a relative error of 
 def balanced_order(order: np.ndarray, *, seed: int) -> np.ndarray:
     """Put images into a random sequence whose every beginning is spread evenly over an order.
 
-    The order, of images that are alike next to each other, is closed to a ring and turned by a
+    The order, in which similar images are neighbours, is closed to a ring and turned by a
     random number of places, and halved again and again; the sequences of two halves are merged by
     the keys ``(position + u) / length``, with a random u for one half and u + 1/2 for the other. By
     the turn each image stands at each place equally often, so it is among the first n with
@@ -67,7 +67,7 @@ def balanced_order(order: np.ndarray, *, seed: int) -> np.ndarray:
     Parameters
     ----------
     order : ndarray of shape (N,), int
-        Positions of all images, those that are alike next to each other.
+        Positions of all images, similar ones next to each other.
     seed : int
         Of the draw.
 
@@ -176,7 +176,7 @@ def inverse_probabilities(sizes: np.ndarray | None, images: np.ndarray) -> np.nd
     Parameters
     ----------
     sizes : ndarray of shape (N,), optional
-        Of all images; None where all were drawn alike.
+        Of all images; None where all were equally likely.
     images : ndarray of shape (k,), int
         Positions of the drawn ones.
 
@@ -267,7 +267,7 @@ class LabelPlan(Result):
         Nominal coverage of the intervals.
     detector : str
         Fingerprint of the detector.
-    warnings : tuple of str
+    warnings : tuple of Notice
         What was left out of the pool or assumed of it.
     score_thr : float, optional
         Score over which a box counts for precision, recall and F1, where these are wanted, too.
@@ -293,7 +293,7 @@ class LabelPlan(Result):
         ``value``, ``lower`` and ``upper`` under the names of `priors`, as the estimate without
         labels printed them.
     sizes : ndarray of shape (M,), optional
-        How often each image is drawn, relative to the others; None where all are drawn alike.
+        How often each image is drawn, relative to the others; None where all are equally likely.
     files : tuple of Path
         Files that the call wrote; not stored with the plan.
     pictures : tuple of UnlabelledImage

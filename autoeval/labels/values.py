@@ -43,7 +43,7 @@ DOF = 6.0
 IMAGES_OF_PRIOR = 5.0  # that the label-free estimate counts as
 INSIDE = 0.02  # an average precision of 0 or 1 has a variance, too
 UNKNOWN_VALUE = 0.5  # without a label-free estimate
-OBJECTS_OF_EXPECTED = 3.0  # that an expected number counts as, beside labelled objects
+OBJECTS_OF_EXPECTED = 3.0  # that an expected number counts as, added to labelled objects
 LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}
 FEWEST_HOLDING = 3  # labelled images with an object, for a category to count as measured
 CONFLICT = 2.0  # standard deviations apart
@@ -285,7 +285,7 @@ def object_variance(
     counts = np.asarray(n_holding + IMAGES_OF_PRIOR)
     mixed = np.clip(both / counts, INSIDE, 1 - INSIDE)
     of_one = mixed * (1 - mixed) * counts / (counts + 1)
-    # objects of one image are alike: so many independent ones (Kish 1965)
+    # objects of one image are correlated: so many independent ones (Kish 1965)
     held = np.maximum(n_holding, 1)
     each = np.maximum(n_true / held, 1)
     independent = held * each / (1 + WITHIN_IMAGE * (each - 1))
@@ -476,7 +476,7 @@ def _shape(estimates: np.ndarray) -> np.ndarray:
 def _scale(
     residuals: np.ndarray, errors: np.ndarray, shape: np.ndarray, groups: np.ndarray
 ) -> float:
-    """Return τ by moments, groups alike, at least `SMALLEST`; see `fit_error_of_prior`.
+    """Return τ by moments, groups of equal weight, at least `SMALLEST`; see `fit_error_of_prior`.
 
     All parameters are (S,): truth less estimate, standard error of the truth, s f(g), and the
     number of the group, from 0.

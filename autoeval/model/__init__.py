@@ -6,7 +6,7 @@ the model) is fitted on `Pairs`, one row for each site and category, and predict
 image and by name, are in `autoeval.stability.scores`.
 """
 
-from autoeval.model.away import Away
+from autoeval.model.domain_shift import DomainShift
 from autoeval.model.mixed_model import (
     MixedModel,
     Mixture,
@@ -19,7 +19,7 @@ from autoeval.model.mixed_model import (
 )
 
 __all__ = [
-    "Away",
+    "DomainShift",
     "MixedModel",
     "Mixture",
     "Pairs",

@@ -62,7 +62,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Prior:
-    """The numbers behind `MixedModel`, fitted on a panel of detectors.
+    """Prior distribution of `MixedModel`, fitted on a panel of detectors.
 
     See docs/explanation/calibration.md. Accuracies are in [0, 1].
 
@@ -80,24 +80,26 @@ class Prior:
     slope_std : float
         Of each slope, around its mean.
     categories : mapping of str to float
-        What is known of categories by name, in lower case: the mean of their effect.
+        Mean effect of a category, by its name in lower case; 0 of others.
     spread, spread_log_std : float
-        Standard deviation of pairs around the line, all effects together: median and standard
-        deviation of the logarithm of a log-normal distribution.
-    shares : tuple of float
-        How the square of that spread divides into group, site, category and pair.
+        Standard deviation of pairs around the linear model, all effects together: median and
+        standard deviation of the logarithm of a log-normal distribution.
+    shares : tuple of 4 floats
+        Shares of group, site, category and pair in that variance; sum 1.
     group_category_share : float
-        Share of the last that sites of one group have in common for a category.
+        Share of the variance of a pair that sites of one group have in common for a category.
     group_slope_share : float
-        Variance of each slope from group to group, as a share of that square.
+        Variance of each slope from group to group, relative to the variance around the linear
+        model.
     of_one_image : float
-        Standard deviation of average precision because it is measured on one image.
+        Sampling error (standard deviation) of an average precision measured on one image.
     guess : float
-        Number of pairs that the first guess of the spread of accuracies counts as.
+        Number of pairs that the first guess of the variance of accuracies counts as.
     spreads : tuple of float
-        Possible standard deviations around the line, over which predictions are averaged.
+        Possible values of the standard deviation, over which predictions are averaged.
     features : tuple of str
-        Names of the P scores; of a prior for any threshold without it, as ``expected_recall``.
+        Names of the P scores. The prior of a measure at any threshold names its score without the
+        threshold: ``expected_recall``.
     """
 
     slopes: tuple[float, ...]
@@ -152,7 +154,9 @@ class Prior:
 
 @dataclass(frozen=True)
 class Variances:
-    """Variances of what makes the accuracy of a pair differ from the line, in squared accuracy.
+    """Variances of the effects that move the accuracy of a pair off the linear model.
+
+    In squared units of accuracy, which is in [0, 1].
 
     Parameters
     ----------
@@ -199,14 +203,14 @@ def possible_variances(prior: Prior) -> tuple[Variances, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What N pairs have in common with M others: everything but the variances.
+    """What N pairs have in common with M others: the covariance but for the variances.
 
     Parameters
     ----------
     line : ndarray of shape (N, M)
-        Products of scores, in units of their scale.
+        Scalar products of scores, in units of their scale.
     group, site, category, pair, group_category : ndarray of shape (N, M), bool
-        Whether they share one. A pair is shared by other images of a site and category.
+        Whether both are of the same one. Other images of a site and category are the same pair.
     """
 
     line: np.ndarray
@@ -242,7 +246,7 @@ class Shared:
         )
 
     def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
-        """Return the covariance of accuracies, without what each pair has on its own.
+        """Return the covariance of accuracies, without the effect e of pairs and sampling errors.
 
         Parameters
         ----------
@@ -280,20 +284,22 @@ class MixedModel:
     Parameters
     ----------
     prior : Prior
-        What is believed before.
+        Prior of intercept, slopes and variances.
     variances : sequence of Variances, optional
-        Possibilities that it averages over; by default those of the prior.
+        Possible variances to average over; by default those of the prior.
 
     Attributes
     ----------
+    pairs_ : Pairs
+        The N pairs of the fit.
     intercept_std_ : float
-        Of the prior, with what so few pairs leave open.
+        Prior standard deviation of the intercept, that of a calibration on N pairs included.
     weights_ : ndarray of shape (G,)
-        Posterior weight of each possibility that is not negligible; sum 1.
+        Posterior weights of the possible variances that are not negligible; sum 1.
 
     Examples
     --------
-    The prediction lies between the line of two labelled sites, .4, and that of the prior, .5:
+    The prediction lies between the line through two labelled sites, .4, and the prior, .5:
 
     >>> none = np.zeros(2)
     >>> seen = Pairs(np.array([[0.4], [0.6]]), none, np.array(["a", "b"]), np.array([1, 2]), none)
@@ -383,23 +389,24 @@ class MixedModel:
             # a pair that was seen, on other images: its effect is shared, its sampling error is not
             reach = cross.covariance(variances, intercept) + variances.pair * cross.pair
             # conditional mean and covariance (Rasmussen & Williams 2006, equations 2.25 and 2.26)
-            spread = among_new.covariance(variances, intercept)
-            spread -= reach.T @ cho_solve(factor, reach)
-            spread += np.diag(variances.pair + pairs.sampling)
+            covariance = among_new.covariance(variances, intercept)
+            covariance -= reach.T @ cho_solve(factor, reach)
+            covariance += np.diag(variances.pair + pairs.sampling)
             of_pairs = prior + reach.T @ coefficients
             if average is None:
                 means.append(of_pairs)
-                squares = np.diag(spread)
+                squares = np.diag(covariance)
             else:
                 means.append(average @ of_pairs)
-                squares = ((average @ spread) * average).sum(axis=1)
+                squares = ((average @ covariance) * average).sum(axis=1)
             stds.append(np.sqrt(np.maximum(squares, 1e-12)))
         return Mixture(self.weights_[:, None], np.array(means), np.array(stds))
 
     def draw(self, pairs: Pairs, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of M pairs, none of a group of the fit, together.
 
-        Each column is distributed as `predict` says; what is not known of the line they share.
+        Each column has the distribution of `predict`; the errors of intercept and slopes are
+        shared.
 
         Parameters
         ----------
@@ -477,9 +484,9 @@ class Mixture:
     Parameters
     ----------
     weights : ndarray of shape (G, 1) or (G, N)
-        Of the distributions, where they differ from quantity to quantity (G, N); they add up to 1.
+        Of the distributions, for all quantities or for each; the sum over G is 1.
     means, stds : ndarray of shape (G, N)
-        Of each.
+        Of each distribution.
 
     Examples
     --------
@@ -525,12 +532,12 @@ class PredictionInterval:
     raw : float
         Mean of the distribution, which may lie outside [0, 1].
     value : float
-        The nearest possible accuracy, or for a mean over categories the mean of those of each.
+        `raw` cut to [0, 1]; for a mean over categories the mean of their cut values.
     lower, upper : float
-        Interval in [0, 1], ``lower < upper`` but where the value is known by definition.
+        Interval in [0, 1]; ``lower < upper`` unless the value is known by definition.
     reach : float
-        Half the width of the interval before anything is cut off, and the distance of `raw` to
-        the value.
+        Half the width of the interval before it is cut at 0 and 1, plus the distance from `raw` to
+        `value`; also known where the interval is too wide to be given.
     """
 
     raw: float
@@ -545,10 +552,10 @@ def predict_intervals(
 ) -> list[PredictionInterval]:
     """Turn each quantity of a predictive distribution into a value and an interval.
 
-    The interval reaches from the value as far as the distribution reaches from its mean, and is cut
-    at 0 and 1. A mean outside shows that the line is off by at least its distance to the edge, so
-    the interval from the edge inwards reaches that much further; no interval has width 0. Where it
-    would reach further than `WIDEST` to each side, which is nearly everything, no value is given.
+    The interval reaches from the value as far as the quantiles are from the mean, and is cut at 0
+    and 1. A mean outside shows that the linear model has an error of at least its distance to the
+    edge, so the interval from the edge inwards is longer by that distance; no interval has width 0.
+    Where its half-width would exceed `WIDEST`, nearly all of [0, 1], no value is given.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ NOTHING_FOUND = {"box_size": -1.8}
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
-    """Lay rows out as columns; NaN, or None beside objects, where a row lacks one.
+    """Turn rows into columns; where a row lacks one: NaN among numbers, None among objects.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     Returns
     -------
     dict of str to ndarray of shape (N,)
-        Columns in the order in which rows first have them; numbers as numbers, others as objects.
+        Columns in the order of their first appearance; dtype object where a value is no number.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def category_weights(rows: Table, target: str) -> np.ndarray:
     Returns
     -------
     ndarray of shape (N,)
-        Sum 1; equal weights where all denominators are 0.
+        Sum 1; where all denominators are 0, equal weights of the categories that count.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def without_boxes(target: str) -> PredictionInterval:
 
 
 def values_of(rows: Table, features: Sequence[str]) -> np.ndarray:
-    """Return scores of pairs, and where they are undefined what that counts as.
+    """Return scores of pairs as the regression reads them, also where they are undefined.
 
     Parameters
     ----------

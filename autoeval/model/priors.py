@@ -9,11 +9,11 @@ r, it expects
 
 .. math:: (1 - v) \, m(x) + v \, r
 
-and the spread of pairs around it is smaller. The weight v follows from the labelled set: from how
+and the variance of pairs around it is smaller. The weight v follows from the labelled set: from how
 much stronger the reference is there, and from how much more it agrees with the detector than the
-labels do, as detectors of one family do, whose errors are the same. The rest of the prior is that
-without a reference, at every floor; `autoeval.model.train_reference_prior` chooses what is
-particular here.
+labels do, as detectors of one architecture do, whose errors are the same. The rest of the prior is
+that without a reference, at every floor; `autoeval.model.train_reference_prior` chooses v and the
+smaller variance.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.model.away import Away
 from autoeval.model.calibration import CalibrationPrior, Usual
+from autoeval.model.domain_shift import DomainShift
 from autoeval.model.mixed_model import Prior
 from autoeval.model.pair_table import REFERENCE_AP, REFERENCE_FEATURES, REFERENCE_TRUE, Table
 from autoeval.runtime.files import shipped_config
@@ -103,7 +103,7 @@ def read_calibration_prior(coefficients: Mapping[str, Any]) -> CalibrationPrior:
 
 
 def regression_prior(target: str, floor: float = FULL) -> Prior:
-    """Return what is believed of the regression of a target, with the names and units of scores.
+    """Return the prior of the regression of a target, with the names and units of its scores.
 
     Parameters
     ----------
@@ -144,15 +144,15 @@ def regression_prior(target: str, floor: float = FULL) -> Prior:
     return Prior(slopes, location=location, scale=scale, **numbers)
 
 
-def away_prior(target: str) -> Away:
-    """Return what is known of detectors away from the site that they were trained on.
+def domain_shift_prior(target: str) -> DomainShift:
+    """Return the shipped model of accuracy at sites other than that of the training.
 
     Parameters
     ----------
     target : str
         As in `regression_prior`.
     """
-    return Away(**shipped(TRAINED)[target.partition("@")[0]])
+    return DomainShift(**shipped(TRAINED)[target.partition("@")[0]])
 
 
 @cache
@@ -225,13 +225,13 @@ class ReferencePrior:
     Parameters
     ----------
     start, full : float
-        Differences between the reference's accuracy and its agreement with the detector at
-        which the weight begins and is 1.
+        Differences of the reference's average precision by labels less that by agreement at which
+        the weight begins, and is 1.
     certain : float
-        By so much the reference is stronger, at least, where it has this weight; it has none
-        where it is no stronger.
+        Difference of average precision, reference less detector, from which on that weight counts
+        in full; below it in proportion.
     narrower : float
-        Share of the spread of pairs that a weight of 1 takes away.
+        Share of the standard deviation of pairs that a weight of 1 removes.
     """
 
     start: float

@@ -2,8 +2,8 @@ r"""The default regression: accuracy on scores over pairs of site and category.
 
 `AccuracyEstimator` fits a `Regression` for each target. It decides what of a table of pairs
 (`autoeval.model.pair_table`) a `MixedModel` (`autoeval.model.mixed_model`) reads: which scores by
-which prior (`autoeval.model.priors`), what stands in where one is unknown, and how a detector falls
-away from the site of its training (`autoeval.model.away`). Needs no network and no torch.
+which prior (`autoeval.model.priors`), what replaces an unknown one, and how much lower accuracy is
+at sites other than that of the training (`autoeval.model.domain_shift`). Needs no torch.
 
 New images of a site of the fit: their accuracy is that of the labelled images times the ratio of
 the expected average precisions,
@@ -29,7 +29,7 @@ from typing_extensions import Self
 
 from autoeval.accuracy.measures import OperatingPoint, find_target
 from autoeval.errors import InputError
-from autoeval.model.away import Away
+from autoeval.model.domain_shift import DomainShift
 from autoeval.model.mixed_model import (
     MixedModel,
     Mixture,
@@ -71,7 +71,7 @@ from autoeval.model.priors import (
     REFERENCE_PRIOR,
     ReferencePrior,
     ReferenceStrength,
-    away_prior,
+    domain_shift_prior,
     regression_prior,
     shipped,
 )
@@ -102,16 +102,16 @@ class Regression:
     level : float
         Nominal coverage of the intervals.
     prior : Prior, optional
-        Which scores are read, and what is believed of their slopes; by default what the panel of
-        detectors says. The agreement with a reference detector is read as well, where that is
+        The scores that are read, and the prior of their slopes; by default that of the panel of
+        detectors. The agreement with a reference detector is read as well, where that is
         stronger; see `reference_prior`.
     floor : float
         Score from which on boxes are in the files of the rows; see `regression_prior`.
-    away : Away, optional
-        What is known of detectors away from the site that they were trained on, for rows with
-        `TRAINED_HERE`; by default what the shipped detectors say.
+    domain_shift : DomainShift, optional
+        Model of accuracy at sites other than that of the training, for rows with `TRAINED_HERE`;
+        by default the shipped one.
     reference_prior : ReferencePrior, optional
-        What agreement with a reference detector adds; by default what is shipped.
+        Weight of the agreement with a reference detector; by default the shipped one.
 
     Attributes
     ----------
@@ -124,22 +124,23 @@ class Regression:
     features_ : tuple of str
         Names of the P scores that are read.
     prior_ : Prior
-        What is believed of the slopes that it has, with those of a reference detector.
+        The prior used, that of a reference detector included.
     prior_of_boxes_ : Prior or None
         The same without the reference; None where none is read.
     reference_strength_ : ReferenceStrength or None
         Of the reference detector on the labelled images; None without one.
     reference_weight_ : float
-        How much the agreement with it counts, in [0, 1].
+        Weight v of the agreement with it, in [0, 1].
     accuracy_std_ : float
         Standard deviation of accuracies, by the pairs and a first guess: uniform in [0, 1].
     training_range_ : dict of str to tuple of float
-        Smallest and largest value over the pairs, for each score that it reads; NaN for none.
+        Smallest and largest value of each score over the pairs of the fit; both NaN where it is
+        unknown in all.
     home_ : float
         Mean accuracy at the sites that the detector was trained on; NaN without one.
-    away_ : Away or None
-        How far its detector falls away from there, with what labels of other sites say of that;
-        None where it was trained on none of the sites.
+    domain_shift_ : DomainShift or None
+        The model of accuracy elsewhere, given the labels of other sites; None where the detector
+        was trained on none of the sites.
     """
 
     _: KW_ONLY
@@ -147,7 +148,7 @@ class Regression:
     level: float = 0.9
     prior: Prior | None = None
     floor: float = FULL
-    away: Away | None = None
+    domain_shift: DomainShift | None = None
     reference_prior: ReferencePrior | None = None
 
     def fit(self, table: Table) -> Self:
@@ -167,8 +168,8 @@ class Regression:
         Raises
         ------
         InputError
-            If there is no such target, a column is missing, a site is in two groups, or no pair has
-            the target.
+            If there is no such target, `level` is not in (0, 1), a column is missing, a site is in
+            two groups, or no pair has the target.
         """
         find_target(self.target)
         if not self.target.startswith("mAP") and OperatingPoint.of(self.target) is None:
@@ -230,14 +231,14 @@ class Regression:
         self.home_ = float(self._true[trained].mean()) if trained.any() else np.nan
         at_home = trained | ~trained.any()
         self._confidence_at_home = float(self._pairs.x[at_home, 0].mean())
-        self.away_: Away | None = None
+        self.domain_shift_: DomainShift | None = None
         self._elsewhere = self._model
         # A reference detector shows at a site itself which boxes are right.
         of_precision = self.target.startswith(PRECISION)
         if trained.any() and not (of_precision and self.reads_reference(self.pairs_).all()):
-            self.away_ = self.away or away_prior(self.target)
+            self.domain_shift_ = self.domain_shift or domain_shift_prior(self.target)
             if not trained.all():
-                self._fit_away(self.away_, trained)
+                self._fit_domain_shift(self.domain_shift_, trained)
         self.__dict__.pop("left_out_", None)
         return self
 
@@ -255,13 +256,13 @@ class Regression:
         self.prior_of_boxes_ = self.prior_
         self.prior_ = reference_prior.added(self.prior_, self.reference_weight_, read)
 
-    def _fit_away(self, away: Away, trained: np.ndarray) -> None:
-        """Fit the sites of training alone, and learn from others how far the detector falls.
+    def _fit_domain_shift(self, domain_shift: DomainShift, trained: np.ndarray) -> None:
+        """Fit the sites of training alone, and learn the fall of accuracy from the others.
 
         Parameters
         ----------
-        away : Away
-            What is known before.
+        domain_shift : DomainShift
+            The prior.
         trained : ndarray of shape (N,), bool
             Which pairs are of sites of training, not all.
         """
@@ -274,7 +275,7 @@ class Regression:
         if of_target in self.pairs_:
             measured = self.pairs_[of_target]
             stds = np.where(np.isfinite(measured), measured, stds)
-        self.away_ = away.given(
+        self.domain_shift_ = domain_shift.given(
             self._true[others],
             self._elsewhere.predict(pairs),
             self.home_,
@@ -340,14 +341,14 @@ class Regression:
         new = self._arrays(self.site_rows(rows))
         if SITE in rows:
             predicted = self._distribution_at(str(rows[SITE][0]), new, average)
-        elif self.away_ is None or GROUP in rows:
+        elif self.domain_shift_ is None or GROUP in rows:
             predicted = self._model.predict(new, average=average)
         else:
             confidence = new.x[:, 0] - self._confidence_at_home
             if average is not None:
                 confidence = average @ confidence
             elsewhere = self._elsewhere.predict(new, average=average)
-            predicted = self.away_.predict(elsewhere, self.home_, confidence)
+            predicted = self.domain_shift_.predict(elsewhere, self.home_, confidence)
         return replace(predicted, stds=np.hypot(predicted.stds, unseen * self.accuracy_std_))
 
     def _distribution_at(self, site: str, new: Pairs, average: np.ndarray | None) -> Mixture:
@@ -400,13 +401,13 @@ class Regression:
         return replace(predicted, means=predicted.means + change)
 
     def uncorrected(self, rows: Table) -> Mixture:
-        """Predict rows of a new site as if the detector was trained elsewhere."""
+        """Predict rows of a new site without the correction for domain shift, (N,)."""
         return self._elsewhere.predict(self._arrays(self.site_rows(rows)))
 
     def confidence_above_home(self, rows: Table) -> np.ndarray:
-        """Return by how much the first score of rows of new sites exceeds the mean at home, (N,).
+        """Return the first score of rows of new sites less its mean at home, (N,).
 
-        Home is where the detector was trained, or every labelled site if that is not known.
+        Home is where the detector was trained, or all labelled sites if that is not known.
         """
         return np.asarray(self._arrays(self.site_rows(rows)).x[:, 0] - self._confidence_at_home)
 
@@ -460,9 +461,9 @@ class Regression:
         """
         new = self._arrays(self.site_rows(rows))
         drawn = self._elsewhere.draw(new, draws=draws, seed=seed)
-        if self.away_ is None:
+        if self.domain_shift_ is None:
             return drawn
-        return self.away_.draws(
+        return self.domain_shift_.draws(
             drawn,
             self.home_,
             new.x[:, 0] - self._confidence_at_home,
@@ -550,9 +551,9 @@ class Regression:
     def by_other_groups(self, rows: Table) -> list[PredictionInterval]:
         """Predict each row by a regression that was fitted on the rows of the other groups.
 
-        All is fitted again: a group also shows how much the reference detector counts, how far the
-        detector falls away from home, and how large boxes are. That a detector was trained at a
-        site is known without labels.
+        All parts are fitted again, since a group also shows the weight of the reference detector,
+        the fall of accuracy by domain shift, and the usual size of boxes. That a detector was
+        trained at a site is known without labels.
 
         Parameters
         ----------
@@ -572,12 +573,14 @@ class Regression:
             new = fitted._arrays(rows_where(rows, left_out))
             predicted = predict_intervals(fitted._model.predict(new), self.level)
             intervals |= zip(left_out.tolist(), predicted, strict=True)
-            if fitted.away_ is None:
+            if fitted.domain_shift_ is None:
                 continue
             confidence = new.x[:, 0] - fitted._confidence_at_home
             elsewhere = fitted._elsewhere.predict(new)
-            away = fitted.away_.predict(elsewhere, fitted.home_, confidence)
-            for k, interval in zip(left_out, predict_intervals(away, self.level), strict=True):
+            domain_shift = fitted.domain_shift_.predict(elsewhere, fitted.home_, confidence)
+            for k, interval in zip(
+                left_out, predict_intervals(domain_shift, self.level), strict=True
+            ):
                 if not rows[TRAINED_HERE][k]:
                     intervals[k] = interval
         return [intervals[k] for k in range(len(rows["group"]))]
@@ -592,7 +595,7 @@ class Regression:
         return readable
 
     def _arrays(self, rows: Table) -> Pairs:
-        """Turn rows into the arrays of the model, with what stands in where a score is unknown.
+        """Turn rows into the arrays of the model, with a value in place of each unknown score.
 
         A reference may have no confident box where the detector has one, which does count as 0; a
         score is undefined where the category is not found.
@@ -668,7 +671,9 @@ def _named(table: Table) -> dict[str, np.ndarray]:
     n = len(next(iter(rows.values()), ()))
     site = rows.get("source", np.full(n, "", object))
     group = rows.get("group", site)
-    given = [name is not None and name == name for name in group]
+    given = [
+        name is not None and not (isinstance(name, float) and np.isnan(name)) for name in group
+    ]
     rows["group"] = np.where(given, group, site)
     rows.setdefault("category", np.full(n, ONLY, object))
     for name in {"source", "group", "category"} & {*rows}:
@@ -700,9 +705,9 @@ def draw_sites(
 ) -> tuple[list[str], np.ndarray]:
     """Draw the accuracies of K new sites together, each the mean over its categories.
 
-    Each site counts as a group of its own: what is particular to it is independent of the others,
-    the uncertainty of the line through the known sites is shared. Cameras of one owner may be more
-    alike than that; the order is then less certain than it could be.
+    Each site counts as a group of its own: its effects are independent of those of the others, the
+    errors of intercept and slopes are shared. Cameras of one owner may have more in common than
+    that; the order is then less certain than it could be.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ SPREAD_LOG_STD = 0.05
 
 THRESHOLDS = (0.2, 0.3, 0.5)  # that the prior of operating points is fitted on, together
 NARROWER = {"precision": 1.0, "recall": 0.85, "f1": 1.0}
-"""The spread relative to that for average precision, by the coverage on detectors left out."""
+"""Factor of the standard deviation of pairs, by the coverage on detectors left out."""
 
 
 def main() -> None:
@@ -184,7 +184,7 @@ def fitted_rows(rows: pd.DataFrame, features: Sequence[str] = FEATURES) -> pd.Da
 
 
 def fit_floor(floor: float, tables: Path = TABLES) -> dict[str, Any]:
-    """Fit what the prior knows of files that hold boxes from a score on."""
+    """Fit the prior for files that hold boxes from a score on."""
     rows = read_scores(floor, tables)
     if floor == LOWEST:
         calibrations = read_calibrations(tables)
@@ -266,7 +266,7 @@ def fit_prior(
     Returns
     -------
     Prior
-        Its spread is `WIDER` times that of the panel.
+        Its standard deviation of pairs is `WIDER` times that of the panel.
     """
     rows = fitted_rows(rows, features)
     values = rows[list(features)]
@@ -284,9 +284,9 @@ def fit_prior(
     def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
         mean, logs = values[: 2 + n], values[2 + n :]
         variances, intercept_std = variances_of(logs)
-        strayed = (logs - USUAL) / HYPER_STD
-        total = 0.5 * float(np.sum(strayed**2) + np.sum((mean / mean_std) ** 2))
-        gradient = np.concatenate([mean / mean_std**2, strayed / HYPER_STD])
+        deviation = (logs - USUAL) / HYPER_STD
+        total = 0.5 * float(np.sum(deviation**2) + np.sum((mean / mean_std) ** 2))
+        gradient = np.concatenate([mean / mean_std**2, deviation / HYPER_STD])
         for block in blocks:
             shared, terms = block.shared, block.terms
             covariance = shared.covariance(variances, intercept_std**2)
@@ -395,7 +395,7 @@ class DetectorPairs:
 
 def _by_detector(rows: pd.DataFrame) -> Iterable[pd.DataFrame]:
     """Return the rows of each detector."""
-    return (own for _, own in rows.groupby("detector"))
+    return (of_detector for _, of_detector in rows.groupby("detector"))
 
 
 def fit_group_category_share(

@@ -67,7 +67,7 @@ def compare_at_sites(
         and what follows from it for the current detector, known less difference, as ``by_known``
         with ``by_known_lower`` and ``by_known_upper``: NaN at other sites. It is of the same images
         and categories.
-    warnings : tuple of str
+    warnings : tuple of Notice
         Which sites, or categories of a site, could not be compared, and why.
 
     Raises

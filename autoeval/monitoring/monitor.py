@@ -436,7 +436,9 @@ class SiteWindows:
             "lower": estimate.lower,
             "upper": estimate.upper,
             "per_category": estimate.per_category if len(estimate.per_category) > 1 else {},
-            "beside": {name: estimate.beside[name] for name in points if name in estimate.beside},
+            "beside": {
+                name: ends for name, ends in estimate.other_targets.items() if name in points
+            },
             "warnings": codes_of([*([width] if width else ()), *estimate.warnings]),
             "scores": [
                 dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
@@ -629,7 +631,7 @@ def _monitored_site(
         rank=rank,
         p_worst=p_worst,
         per_category=window["per_category"] if window else {},
-        beside=window["beside"] if window else {},
+        other_targets=window["beside"] if window else {},
         warnings=notices_of(window["warnings"]) if window else (),
         drifts=tuple(asdict(drift) for drift in look.drifts) if look else (),
         history=pd.DataFrame([history_row(row) for row in rows]),

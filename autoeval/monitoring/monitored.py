@@ -322,10 +322,10 @@ class MonitoredSite(Result):
         How many independent units the change was measured with, in words.
     rank, p_worst : float
         1 is the lowest value; probability to be among the `k` worst. NaN where not known.
-    per_category, beside : dict of str to dict
+    per_category, other_targets : dict of str to dict
         ``value``, ``lower`` and ``upper`` of each category where there are several, and of other
-        targets.
-    warnings : tuple of str
+        targets of the same images.
+    warnings : tuple of Notice
         Of the estimate of the window.
     history : DataFrame
         One row a window, in order of time; see `Monitored.windows`.
@@ -368,7 +368,7 @@ class MonitoredSite(Result):
     rank: float = np.nan
     p_worst: float = np.nan
     per_category: dict[str, dict[str, float]] = field(default_factory=dict)
-    beside: dict[str, dict[str, float]] = field(default_factory=dict)
+    other_targets: dict[str, dict[str, float]] = field(default_factory=dict)
     warnings: tuple[Notice, ...] = ()
     drifts: tuple[dict[str, Any], ...] = ()
     history: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
@@ -384,11 +384,6 @@ class MonitoredSite(Result):
         images = counted(self.n_images, "image") + (f" of {self.window}" if self.window else "")
         change = f"{self.change_text} against its baseline" if self.change_text else ""
         return ", ".join(filter(None, [images, change]))
-
-    @property
-    def other_targets(self) -> dict[str, dict[str, float]]:
-        """``value``, ``lower`` and ``upper`` of other targets of the same images."""
-        return self.beside
 
     def __str__(self) -> str:
         first, *rest = super().__str__().splitlines()
@@ -484,13 +479,13 @@ class Monitored:
         Nominal coverage of the intervals.
     settings : MonitorSettings
         What was requested.
-    warnings : tuple of str
+    warnings : tuple of Notice
         What could not be read, doubtful times.
     n_new : int
         Images that this run observed.
     clocks : dict of str to int
         How many images have their time from each source, see `autoeval.monitoring.windows.Clock`.
-    candidate : (DataFrame, tuple of str), optional
+    candidate : (DataFrame, tuple of Notice), optional
         Another detector against this one, one row a site, and what was not compared; see
         `autoeval.monitoring.candidate.compare_at_sites`.
     pictures : dict of str to Path
@@ -541,10 +536,10 @@ class Monitored:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row a site: its state and its latest complete window."""
-        nested = ("history", "per_category", "beside", "warnings", "drifts", "reasons", "alarms")
+        nested = {"history", "per_category", "other_targets", "warnings", "drifts", "reasons"}
         return pd.DataFrame(
             [
-                {name: value for name, value in vars(site).items() if name not in nested}
+                {k: value for k, value in vars(site).items() if k not in {*nested, "alarms"}}
                 | {"reason": site.reason}
                 for site in self.sites
             ]

@@ -302,7 +302,7 @@ def read_results(
 
     Returns
     -------
-    warnings : tuple of str
+    warnings : tuple of Notice
         With the files they are of; files that cannot be read.
     of_sites : dict of str to dict
         Of each site the largest ``unseen`` and ``floor`` of its files; see `Site`.

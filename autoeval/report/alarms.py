@@ -241,7 +241,7 @@ def _add_points(registry: CollectorRegistry, sites: tuple[MonitoredSite, ...]) -
     """Add precision, recall and F1 at a threshold, where they are estimated."""
     gauges: dict[str, Gauge] = {}
     for site in sites:
-        for target, ends in site.beside.items():
+        for target, ends in site.other_targets.items():
             measure = target.partition("@")[0]
             for end, value in ends.items():
                 name = f"{PREFIX}{measure}" + ("" if end == "value" else f"_{end}")

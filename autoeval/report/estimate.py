@@ -48,7 +48,7 @@ from autoeval.report.page import (
     notice_values,
     result_text,
 )
-from autoeval.result_base import ENDS
+from autoeval.result_base import ENDS, JSON_NAMES
 from autoeval.runtime.files import write_json, write_table
 from autoeval.words import Notice, counted
 
@@ -179,7 +179,7 @@ def estimate_page(
         from autoeval.report.threshold import curve_blocks
 
         values = {estimate.target: estimate.value}
-        values |= {name: ends["value"] for name, ends in estimate.beside.items()}
+        values |= {name: ends["value"] for name, ends in estimate.other_targets.items()}
         point = next(filter(None, map(OperatingPoint.of, values)), None)
         at = {name.partition("@")[0]: value for name, value in values.items()}
         blocks += curve_blocks(curve, point.score_thr if point else math.nan, at)
@@ -209,7 +209,7 @@ def site_curve(
     curve : DataFrame, optional
         Returned as it is where it was made before.
     """
-    targets = (estimate.target, *estimate.beside)
+    targets = (estimate.target, *estimate.other_targets)
     point = next(filter(None, map(OperatingPoint.of, targets)), None)
     if curve is not None or point is None or estimate.site is None:
         return curve
@@ -272,7 +272,7 @@ def estimate_head(estimate: Estimate) -> str:
 
 def other_target_lines(estimate: Estimate) -> Iterator[str]:
     """Yield a line for each other target from the same pass."""
-    for name, ends in estimate.beside.items():
+    for name, ends in estimate.other_targets.items():
         if name in estimate.undefined:
             yield f"{name}: {NOT_DEFINED}"
         elif not math.isnan(ends["value"]):
@@ -350,8 +350,8 @@ def unreadable(estimate: Estimate) -> str:
 def estimate_fields(estimate: Estimate) -> dict[str, Any]:
     """Return all of an estimate but its site, as JSON has it."""
     names = [field.name for field in fields(estimate) if field.name != "site"]
-    own = {name: getattr(estimate, name) for name in names} | {"method": estimate.method}
-    return own | notice_values(estimate.warnings)
+    values = {JSON_NAMES.get(name, name): getattr(estimate, name) for name in names}
+    return values | {"method": estimate.method} | notice_values(estimate.warnings)
 
 
 def answer_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:

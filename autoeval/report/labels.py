@@ -225,7 +225,7 @@ def labelled_values(
         "level": estimate.level,
         "n_labelled": estimate.n_labelled,
         "n_pool": estimate.n_pool,
-        "categories_behind": estimate.n_behind,
+        "categories_behind": estimate.n_measured,
         "more_labels": {f"{goal:.2f}": estimate.more_labels(goal) for goal in GOALS},
         "whole": {name: asdict(estimates) for name, estimates in estimate.whole.items()},
         "per_category": {
@@ -360,7 +360,7 @@ def labelled_heads(estimate: LabelledEstimate) -> list[str]:
         f"{row.category} {100 * row.value:.0f} ({100 * row.lower:.0f} to {100 * row.upper:.0f})"
         for row in rows.itertuples()
     ]
-    lines = [f"labels measure {estimate.n_behind} of {n} categories", f"lowest: {', '.join(low)}"]
+    lines = [f"labels measure {estimate.n_measured} of {n} categories", f"lowest: {', '.join(low)}"]
     if helpful := ", ".join(most_helpful(estimate)["category"]):
         lines.append(f"labels that would help most: of images with {helpful}")
     return [*heads, "\n".join(lines)]
@@ -488,8 +488,8 @@ def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
         )
         for row in estimate.to_pandas().to_dict("records")
     ]
-    note = f". {estimate.n_behind} of {n} categories are measured by labels"
-    if estimate.n_behind < n:
+    note = f". {estimate.n_measured} of {n} categories are measured by labels"
+    if estimate.n_measured < n:
         note += (
             "; the others rest on the label-free estimates and on what labels show of the measured "
             "ones"
@@ -511,7 +511,7 @@ def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
         }
         for name, category in estimate.by_category.items()
     ).sort_values("value", ignore_index=True)
-    caption = f"{estimate.target} in points of 100; labels measure {estimate.n_behind} of {n} "
+    caption = f"{estimate.target} in points of 100; labels measure {estimate.n_measured} of {n} "
     return [
         *blocks,
         category_intervals(intervals[0], intervals[1:], target, estimate.level, note),

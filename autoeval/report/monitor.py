@@ -36,7 +36,7 @@ from autoeval.report.page import (
     result_text,
     to_terminal,
 )
-from autoeval.result_base import ENDS
+from autoeval.result_base import ENDS, JSON_NAMES
 from autoeval.words import Notice, counted, listed, prefixed
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -82,7 +82,7 @@ def monitored_text(
     ----------
     monitored : Monitored
         A run over many sites.
-    candidate : (DataFrame, tuple of str), optional
+    candidate : (DataFrame, tuple of Notice), optional
         Another detector at these sites.
     label_commands : mapping of str to str
         What plans labels of a site with an alarm, by site.
@@ -125,7 +125,9 @@ def monitored_values(
     sites = []
     for site in monitored.sites:
         values = {
-            name: value for name, value in vars(site).items() if name not in ("history", "alarms")
+            JSON_NAMES.get(name, name): value
+            for name, value in vars(site).items()
+            if name not in ("history", "alarms")
         }
         # far faster than pandas at a few rows of each of many sites
         columns = [site.history[name].tolist() for name in site.history]
@@ -247,7 +249,7 @@ def site_rows(monitored: Monitored) -> pd.DataFrame:
             ends = site.per_category.get(name)
             value = ends["value"] if ends else math.nan
             row[f"{target.name} {name}"] = "–" if math.isnan(value) else target.text(value)
-        for name, ends in site.beside.items():
+        for name, ends in site.other_targets.items():
             row[name] = find_target(name).text(ends["value"])
         rows.append({**row, "against its baseline": site.change_text or "–"})
     table = pd.DataFrame(rows)
@@ -356,7 +358,7 @@ def site_facts(site: MonitoredSite) -> list[str]:
     facts = [f"{site.state}: {site.reason}"] if site.reason else []
     if not math.isnan(site.value):
         facts.append(f"{site.target} {site.value_text}")
-    for name, ends in site.beside.items():
+    for name, ends in site.other_targets.items():
         text = find_target(name).text
         around = f"{text(ends['lower'])} to {text(ends['upper'])}"
         facts.append(f"{name} {text(ends['value'])} ({around})")

@@ -360,8 +360,8 @@ class Intervals:
         Above the plot.
     names : (str, str)
         Of the dots of a row and of what was `before`, for a legend.
-    low, high : float
-        Where the scale begins and ends; by default at the highest possible value.
+    low, high : float, optional
+        Ends of the scale; the upper one is by default the highest possible value.
     """
 
     kind: ClassVar = "intervals"

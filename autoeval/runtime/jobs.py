@@ -39,7 +39,7 @@ class Job:
         Equal keys, fit for a file name, mean equal results.
     size : int
         Number of items, such as images.
-    payload : object
+    payload : object, optional
         Whatever the work function needs.
     columns : dict
         Of a row that a failure leaves.

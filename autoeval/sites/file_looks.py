@@ -518,7 +518,7 @@ class Looks:
         Highest score; 0 where it is not known.
     unseen : float
         See `unseen_share`; of several labelled sets the mean.
-    warnings : tuple of str
+    warnings : tuple of Notice
         What was found wrong in the fit, which every estimate repeats.
     widening : float
         How little its confidences say; see `autoeval.estimation.calibrating.ConfidenceCheck`.

@@ -174,11 +174,11 @@ class Site:
     reference : Boxes, optional
         Boxes of a reference detector, R, on the same images, in the same categories.
     calibration, reference_calibration : ScoreCalibration, optional
-        By which a fit reads the boxes, and those of the reference.
+        By which a fit reads the boxes, and those of the reference; without them nothing is scored.
     reference_probabilities : ndarray of shape (R,), optional
         That each box of the reference is a true positive at IoU .5, by calibrations that have not
         seen the labels here; by default by `reference_calibration`.
-    looks : Looks
+    looks : Looks, optional
         How the boxes look in the detector's own words, with the warnings of labels; of a labelled
         set alone.
     blocks : ndarray of shape (M,), int64, optional
@@ -207,7 +207,7 @@ class Site:
         Files of the images, where they are known.
     evidence : tuple of Evidence
         What a detector that was run left of each image.
-    warnings, left_out : tuple of str
+    warnings, left_out : tuple of Notice
         Of reading, and what was left out of boxes and images.
     row : mapping
         Counts, seconds spent and ``unreadable``; ``rows``, the scores, once it was estimated.

@@ -18,11 +18,11 @@ from autoeval.comparison.unlabelled_difference import (
     pair_features,
     pair_prior,
 )
-from autoeval.model import Away
+from autoeval.model import DomainShift
 from autoeval.runtime.files import shipped_config
 
 # Every detector falls by exp(-1.5 h) at every site, and no site is like home.
-AWAY = Away(
+SHIFT = DomainShift(
     constant=0.0,
     fall=1.5,
     fall_log_std=0.0,
@@ -139,21 +139,21 @@ def scaled(difference, level=0.45):
 
 def test_of_one_detector_at_home_the_difference_there_is_not_used_and_its_estimate_falls():
     of = prior(home=kind((9.0, 0.5, 0.1)))
-    (found,) = of.predict(pairs(home_a=0.4, log_odds=3.0), AWAY)
+    (found,) = of.predict(pairs(home_a=0.4, log_odds=3.0), SHIFT)
     a = 0.5 * np.exp(-1.5 * 0.4)
     assert found.value == pytest.approx(0.5 * (a - 0.4) + 0.1 * 0.08)
     level = (a + 0.4) / 2
     assert found.error == pytest.approx(0.2 * np.sqrt(level * (1 - level) * 0.5))
     other_way = pairs(estimate_a=0.4, estimate_b=0.5, home_b=0.4, expected=-0.08)
-    (turned,) = of.predict(other_way, AWAY)
+    (turned,) = of.predict(other_way, SHIFT)
     assert turned.value == pytest.approx(-found.value)
 
 
 def test_how_far_a_detector_falls_is_a_random_effect_in_the_difference():
     """Half of the sites are like home: by hand, the mean and the variance of both cases."""
     of = prior(home=kind((0.0, 1.0, 0.0)))
-    away = replace(AWAY, like_home=-1.0, like_home_slope=5.0)
-    (found,) = of.predict(pairs(home_b=0.4, confidence_b=0.2), away)  # -1 + 5 * .2 = 0
+    domain_shift = replace(SHIFT, like_home=-1.0, like_home_slope=5.0)
+    (found,) = of.predict(pairs(home_b=0.4, confidence_b=0.2), domain_shift)  # -1 + 5 * .2 = 0
     values = np.array([0.5 - 0.4, 0.5 - 0.4 * np.exp(-1.5 * 0.4)])
     assert found.value == pytest.approx(values.mean())
     levels = np.array([0.45, (0.5 + 0.4 * np.exp(-0.6)) / 2])

@@ -146,8 +146,12 @@ def test_precision_at_other_overlaps_comes_from_the_same_rows():
     table = score_table()
     table = table.assign(mAP50=(table["mAP"] * 1.5).clip(0, 1), mAP75=table["mAP"] * 0.8)
     estimate = AccuracyEstimator(table).predict_rows(table.iloc[:1])
-    assert list(estimate.beside) == ["mAP50", "mAP75"]
-    assert estimate.beside["mAP50"]["value"] > estimate.value > estimate.beside["mAP75"]["value"]
+    assert list(estimate.other_targets) == ["mAP50", "mAP75"]
+    assert (
+        estimate.other_targets["mAP50"]["value"]
+        > estimate.value
+        > estimate.other_targets["mAP75"]["value"]
+    )
     assert "mAP50: " in str(estimate) and "(repeats)" not in str(estimate)
 
 

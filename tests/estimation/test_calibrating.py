@@ -11,10 +11,10 @@ from autoeval.accuracy.coco_evaluation import Matches
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
     ConfidenceCheck,
-    bend,
     calibrated_rows,
     check_confidences,
     fit_calibration,
+    reliability_drop,
     roc_area,
     with_calibrated_reference,
 )
@@ -154,4 +154,4 @@ def test_few_boxes_by_chance_are_a_warning_and_a_wider_interval():
 def test_the_most_confident_boxes_are_compared_with_others(right, drop):
     """Bins of 30, of 60 and of the remaining 70 boxes."""
     hits = np.concatenate([np.arange(n) < of for n, of in zip((30, 60, 70), right, strict=True)])
-    assert bend(np.linspace(0.9, 0.1, 160), hits) == pytest.approx(drop)
+    assert reliability_drop(np.linspace(0.9, 0.1, 160), hits) == pytest.approx(drop)

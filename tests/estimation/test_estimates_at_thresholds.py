@@ -127,7 +127,7 @@ def test_the_weights_of_categories_make_the_ratio_of_summed_counts(estimator, si
 def test_an_estimate_has_the_three_measures_beside_or_in_its_place(estimator, site, tmp_path):
     estimator.save(tmp_path / "e.parquet")
     again = AccuracyEstimator.load(tmp_path / "e.parquet")
-    beside = again.predict_site(site, 0.4).beside
+    beside = again.predict_site(site, 0.4).other_targets
     assert [name for name in beside if "@" in name] == list(points_at(0.4))
     for name in points_at(0.4):
         estimate = again.for_target(name).predict_site(site)
@@ -166,7 +166,7 @@ def assert_known_by_definition(beside, undefined):
 def test_over_the_threshold_is_no_box_so_recall_is_0_and_precision_not_defined(estimator, site):
     plain, estimate = estimator.predict_site(site), estimator.predict_site(site, 0.999)
     assert (estimate.value, estimate.lower) == (plain.value, plain.lower)
-    assert_known_by_definition(estimate.beside, estimate.undefined)
+    assert_known_by_definition(estimate.other_targets, estimate.undefined)
     text = estimate_head(estimate)
     assert "precision@0.999: not defined, no box is over the threshold" in text
     assert "recall@0.999: 0.0 (0.0 to 0.0)" in text
@@ -180,7 +180,7 @@ def test_recall_as_the_target_is_0_by_definition_without_a_sampling_error(estima
     assert (estimate.value, estimate.lower, estimate.upper) == (0, 0, 0)
     assert not estimate.width_warning and np.isnan(estimate.sampling_std)
     assert {of["value"] for of in estimate.per_category.values()} == {0.0}
-    assert estimate.beside["mAP"]["value"] == estimator.predict_site(site).value
+    assert estimate.other_targets["mAP"]["value"] == estimator.predict_site(site).value
 
 
 def test_precision_as_the_target_is_not_defined_where_the_fit_has_boxes_over_it(estimator, site):
@@ -196,7 +196,7 @@ def test_precision_over_a_threshold_that_no_box_of_the_fit_reaches_has_no_estima
     weak = [labelled_where(of, of.boxes.scores < 0.6) for of in sets]
     fitted = fit_sets(weak, context={})
     estimate = fitted.predict_site(Site(random_found(9)), 0.7)
-    assert np.isnan(estimate.beside["precision@0.7"]["value"]) and estimate.undefined == ()
+    assert np.isnan(estimate.other_targets["precision@0.7"]["value"]) and estimate.undefined == ()
     assert any("no box of the labelled images" in warning for warning in estimate.warnings)
 
 
@@ -227,5 +227,7 @@ class TestBadInput:
 def test_a_measure_beside_that_has_no_estimate_is_named(estimator, site):
     estimate = estimator.predict_site(site, 0.4)
     without = {"recall@0.4": dict.fromkeys(("value", "lower", "upper"), np.nan)}
-    lines = other_target_lines(replace(estimate, beside={**estimate.beside, **without}))
+    lines = other_target_lines(
+        replace(estimate, other_targets={**estimate.other_targets, **without})
+    )
     assert "recall@0.4: no estimate, its interval would be wider than ±42 points" in list(lines)

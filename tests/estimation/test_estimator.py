@@ -259,10 +259,10 @@ def test_files_of_earlier_versions_load_and_say_their_method(tmp_path):
     assert old.predict_rows(rows.iloc[:1]).value == new.predict_rows(rows.iloc[:1]).value
 
 
-def test_an_estimator_without_a_fit_names_what_makes_one():
-    for given in ((), ("estimator.parquet",)):
+def test_an_estimator_of_no_table_names_what_makes_one():
+    for given in (None, "estimator.parquet"):
         with pytest.raises(InputError, match=r"autoeval\.fit\(.*AccuracyEstimator\.load"):
-            AccuracyEstimator(*given)
+            AccuracyEstimator(given)
 
 
 def test_one_site_is_one_site():

@@ -163,8 +163,8 @@ def test_each_site_keeps_whether_the_detector_was_trained_there(tmp_path):
     at_home = fit_of(site(0), trained_here=True)
     join_fits({"a": at_home, "b": fit(1)}).save(tmp_path / "joined.parquet")
     regression = AccuracyEstimator.load(tmp_path / "joined.parquet").regression_
-    assert at_home.regression_.away_.posterior is None
-    assert sum(regression.away_.posterior) == pytest.approx(1)
+    assert at_home.regression_.domain_shift_.posterior is None
+    assert sum(regression.domain_shift_.posterior) == pytest.approx(1)
 
 
 def test_a_fit_whose_sites_are_not_there_is_refused(tmp_path):

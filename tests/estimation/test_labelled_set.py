@@ -94,7 +94,9 @@ def test_fewer_independent_images_give_a_wider_interval(table):
         for blocks in (np.arange(N_IMAGES), np.arange(N_IMAGES) // 12)
     )
     assert blocked.upper - blocked.lower > one.upper - one.lower
-    for few, many in ((blocked.beside[name], one.beside[name]) for name in ("mAP50", "mAP75")):
+    for few, many in (
+        (blocked.other_targets[name], one.other_targets[name]) for name in ("mAP50", "mAP75")
+    ):
         assert few["upper"] - few["lower"] > many["upper"] - many["lower"]
     assert blocked.n_images == one.n_images == N_IMAGES
 
@@ -118,7 +120,9 @@ def test_other_targets_are_listed_and_a_wide_interval_comes_with_a_warning(table
     for name in ("mAP50", "mAP75"):
         alone = fitted(table, target=name).predict_site(site(6))
         for end in ("value", "lower", "upper"):
-            assert estimate.beside[name][end] == pytest.approx(getattr(alone, end), abs=1e-12)
+            assert estimate.other_targets[name][end] == pytest.approx(
+                getattr(alone, end), abs=1e-12
+            )
     wide = fitted(table, level=0.999).predict_site(site(6))
     for one in (estimate, wide):
         assert bool(one.width_warning) == ((one.upper - one.lower) / 2 > 0.15)

@@ -70,11 +70,11 @@ def test_the_estimate_has_no_value_and_says_what_helps(estimator, world, way, ca
 
 def test_without_a_box_recall_is_0_at_any_threshold_and_there_is_no_curve(estimator, world):
     estimate = estimated(estimator, world, "own", score_thr=0.3)
-    assert estimate.beside["recall@0.3"]["upper"] == 0
+    assert estimate.other_targets["recall@0.3"]["upper"] == 0
     assert estimate.undefined == ("precision@0.3",)
     assert expected_curve(estimator, estimate).empty
     unlikely = estimated(estimator, world, "unlikely", score_thr=0.01)
-    assert np.isnan(unlikely.beside["recall@0.01"]["value"]) and unlikely.undefined == ()
+    assert np.isnan(unlikely.other_targets["recall@0.01"]["value"]) and unlikely.undefined == ()
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -101,7 +101,9 @@ def test_the_curve_of_a_site_is_that_of_its_estimates():
     curve = expected_curve(estimator, estimate).set_index(["measure", "threshold"])
     for name in MEASURES:
         for end in ENDS:
-            assert curve.loc[(name, 0.4), end] == pytest.approx(estimate.beside[f"{name}@0.4"][end])
+            assert curve.loc[(name, 0.4), end] == pytest.approx(
+                estimate.other_targets[f"{name}@0.4"][end]
+            )
     assert len(curve) == len(MEASURES) * len(THRESHOLDS)
 
 

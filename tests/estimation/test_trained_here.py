@@ -9,14 +9,14 @@ from commands.predicted_world import write_world
 
 import autoeval
 from autoeval.cli import main
-from autoeval.model import Away
+from autoeval.model import DomainShift
 from autoeval.model.pair_table import TRAINED_HERE
 from autoeval.model.regression import NEW as NEW_SITE
 from autoeval.model.regression import Regression
 from tests.estimation.test_bayesian_regression import pair_table
 
 # Every detector falls by exp(-2 h) at every site, and no site is like home.
-AWAY = Away(
+SHIFT = DomainShift(
     constant=0.0,
     fall=2.0,
     fall_log_std=0.0,
@@ -44,7 +44,7 @@ def test_average_precision_precision_and_recall_fall(files):
     one, other = (of.predict(site, score_thr=0.3) for of in (plain, told))
     assert other.value < one.value
     for target in ("recall@0.3", "precision@0.3"):
-        assert other.beside[target]["value"] < one.beside[target]["value"]
+        assert other.other_targets[target]["value"] < one.other_targets[target]["value"]
     curves = [autoeval.threshold(of, site, precision=0.5).curve for of in (plain, told)]
     before, after = (of.query("measure == 'precision'") for of in curves)
     both = before.merge(after, on="threshold", suffixes=("", "_told"))
@@ -63,8 +63,8 @@ def test_new_images_of_the_labelled_site_are_not_away(files):
 def test_a_site_with_the_confidence_of_home_is_more_likely_to_be_like_home():
     """Half of the sites with the confidence of home, and nearly all with more."""
     table = pair_table().assign(**{TRAINED_HERE: True})
-    away = replace(AWAY, like_home=0.0, like_home_slope=100.0)
-    fitted = Regression(away=away).fit(table)
+    domain_shift = replace(SHIFT, like_home=0.0, like_home_slope=100.0)
+    fitted = Regression(domain_shift=domain_shift).fit(table)
     home, factor = table["mAP"].mean(), np.exp(-2.0 * table["mAP"].mean())
     assert fitted.home_ == pytest.approx(home)
     for above, alike in ((-0.3, 0.0), (0.0, 0.5), (0.3, 1.0)):
@@ -80,7 +80,7 @@ def test_a_site_with_the_confidence_of_home_is_more_likely_to_be_like_home():
 def test_draws_of_new_sites_fall_together():
     table = pair_table()
     plain, told = (
-        Regression(away=replace(AWAY, fall_log_std=1.0)).fit(of)
+        Regression(domain_shift=replace(SHIFT, fall_log_std=1.0)).fit(of)
         for of in (table, table.assign(**{TRAINED_HERE: True}))
     )
     many = pd.concat([NEW.assign(group=f"{NEW_SITE}{k}", source=f"{NEW_SITE}{k}") for k in (0, 1)])
@@ -100,7 +100,7 @@ def test_it_is_of_a_labelled_set_and_refused_with_a_task(files, capsys):
 def test_estimates_of_other_sites_are_corrected_by_the_model_of_detectors_away():
     table = pair_table()
     usual = Regression().fit(table).predict(NEW)
-    fitted = Regression(away=AWAY).fit(table.assign(**{TRAINED_HERE: True}))
+    fitted = Regression(domain_shift=SHIFT).fit(table.assign(**{TRAINED_HERE: True}))
     factor = np.exp(-2.0 * table["mAP"].mean())
     for before, after in zip(usual, fitted.predict(NEW), strict=True):
         assert after.value == pytest.approx(factor * before.value, abs=1e-9)
@@ -120,18 +120,18 @@ def joined(accuracy):
 def test_new_sites_are_predicted_by_the_fit_at_home_and_the_fall():
     table, of_home = joined(0.3)
     usual = Regression().fit(of_home).predict(NEW)
-    found = Regression(away=AWAY).fit(table).predict(NEW)
+    found = Regression(domain_shift=SHIFT).fit(table).predict(NEW)
     factor = np.exp(-2.0 * of_home["mAP"].mean())
     for before, after in zip(usual, found, strict=True):
         assert after.value == pytest.approx(factor * before.value, abs=1e-9)
 
 
 def test_labels_of_other_sites_show_how_far_the_detector_falls():
-    usual = replace(AWAY, constant=0.2, fall_log_std=0.8)
+    usual = replace(SHIFT, constant=0.2, fall_log_std=0.8)
     means = [
-        Regression(away=usual).fit(joined(accuracy)[0]).distribution(NEW).mean
+        Regression(domain_shift=usual).fit(joined(accuracy)[0]).distribution(NEW).mean
         for accuracy in (0.05, 1.0)
     ]
-    unlabelled = Regression(away=usual).fit(joined(1.0)[0].query(f"{TRAINED_HERE} == True"))
+    unlabelled = Regression(domain_shift=usual).fit(joined(1.0)[0].query(f"{TRAINED_HERE} == True"))
     between = unlabelled.distribution(NEW).mean
     assert (means[0] < between).all() and (between < means[1]).all()

@@ -254,7 +254,7 @@ def test_a_category_that_is_not_seen_moves_with_the_level_alone(assistance, monk
         return estimate_with_labels(plan, label_set(only_cars, plan.drawn))
 
     shared = estimate(0.1)
-    assert (shared.n_behind, shared.by_category["bus"].measured) == (1, False)
+    assert (shared.n_measured, shared.by_category["bus"].measured) == (1, False)
     car, bus = (shared.by_category[name].combined.estimate for name in ("car", "bus"))
     assert bus.value - 0.3 == pytest.approx(car.value - 0.5)
     assert shared.recommended.value == pytest.approx((car.value + bus.value) / 2)
@@ -307,7 +307,7 @@ class TestThreeCategoriesOfWhichLabelsMeasureTwo:
     ):
         estimate = estimated({})
         same = estimated({"mAP/van": ValueWithError(0.5, 0.25)})
-        assert estimate.n_behind == 2
+        assert estimate.n_measured == 2
         assert estimate.recommended.value == pytest.approx(same.recommended.value, abs=0.02)
         assert estimate.recommended.error > 0.2 / 3
         assert estimate.by_category["van"].combined.estimate.error > 0.2

@@ -295,7 +295,7 @@ CORNERS = np.array([[0.0, 0], [100, 0], [0, 100], [100, 100]])
 OBJECTS = np.tile(np.concatenate([CORNERS, CORNERS + 40], axis=1), (N_BUSY, 1))  # four an image
 
 
-AWAY = 1000.0
+SHIFT = 1000.0
 
 
 def world(score=0.9):
@@ -346,7 +346,7 @@ def test_boxes_that_are_not_sure_or_lie_in_a_crowd_do_not_count():
 @pytest.mark.parametrize(("n", "said"), [(0, ""), (4, ""), (5, "in 5 of 40 images")])
 def test_labels_of_other_images(n, said):
     found, truth = world()
-    truth.boxes[truth.image < n] += AWAY
+    truth.boxes[truth.image < n] += SHIFT
     warnings = labels_elsewhere(found, truth)
     assert "".join(warnings).startswith(said) and len(warnings) == bool(said)
 
@@ -419,7 +419,7 @@ def test_few_pairs_say_nothing_of_a_shift():
 def test_all_of_them_are_among_the_warnings_of_labels():
     found, truth = world()
     truth.boxes[:] += 5
-    truth.boxes[truth.image < 10] += AWAY
+    truth.boxes[truth.image < 10] += SHIFT
     said = " ".join(label_warnings(found, truth, rank_categories(found, truth)))
     assert "most confident boxes" in said and "in 10 of 40 images" in said and "+5.0 px" in said
 

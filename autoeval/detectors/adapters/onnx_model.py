@@ -32,6 +32,7 @@ GREY = 114
 USUAL_SIDE = 640
 MOST_QUERIES = 1000  # of an RT-DETR; a YOLO has thousands of places
 MOST_CANDIDATES = 30_000
+MASKS = 32  # coefficients of masks behind the scores of a network with two outputs
 APART = 7680  # pixels between categories in the suppression, as Ultralytics has it
 LAYOUTS = ("boxes", "yolov5", "yolov8", "rtdetr", "end2end")
 RESIZING = ("letterbox", "stretch", "none")
@@ -198,14 +199,14 @@ def _kind(session: Any, meta: Mapping[str, str], n: int, spec: DetectorSpec) -> 
             f"Expected one input of pixels, (1, 3, height, width) or (3, height, width), but "
             f"{spec.name} takes {listed([f'{i.name} {i.shape}' for i in inputs])}. {EXPORT}"
         )
-    layout = dict(spec.cfg_options or {}).get("layout") or _layout(session, meta, n)
+    layout = dict(spec.cfg_options or {}).get("layout") or _layout(outputs, meta, n)
     if layout not in LAYOUTS:
         raise InputError(
             f"The outputs of {spec.name} have no known layout: shapes {listed(shapes)}, with "
             f"{counted(n, 'category', 'categories')}. {CLASSES_OPTION} names other categories. "
             f"{EXPORT}"
         )
-    if not _may_be(layout, outputs, n):
+    if not any(_has_shapes(layout, outputs, n, masks=m, if_open=True) for m in (0, MASKS)):
         raise InputError(
             f"The outputs of {spec.name} cannot be layout={layout} of "
             f"{counted(n, 'category', 'categories')}: their shapes are {listed(shapes)}. Give the "
@@ -225,44 +226,51 @@ def _kind(session: Any, meta: Mapping[str, str], n: int, spec: DetectorSpec) -> 
     )
 
 
-def _layout(session: Any, meta: Mapping[str, str], n: int) -> str:
+def _layout(outputs: Sequence[Any], meta: Mapping[str, str], n: int) -> str:
     """Name the layout of outputs by their shapes, "" for none of `LAYOUTS`."""
-    shapes = [output.shape for output in session.get_outputs()]
-    if len(shapes) in (2, 3) and any(_is_labels(output) for output in session.get_outputs()):
-        return "boxes"
-    shape = shapes[0]
-    if len(shape) != 3 or len(shapes) > 2:
+    fitting = [name for name in LAYOUTS if _has_shapes(name, outputs, n, masks=MASKS)]
+    if "boxes" in fitting or not fitting:
+        return next(iter(fitting), "")
+    if len(outputs) > 2:
         return ""
-    rows, columns = shape[1:]
-    ended = meta.get("end2end") == "True" or "'nms': True" in meta.get("args", "")
+    # Several may fit, as an RT-DETR of 2 categories has 6 columns, too: metadata and the usual
+    # numbers of rows decide.
+    rows, columns = next(output.shape[1:] for output in outputs if len(output.shape) == 3)
     if columns == 6 and "RTDETR" in meta.get("head", ""):
         return "rtdetr"
-    if columns in (6, 38) and (ended or n not in (1, 2)):
+    ended = meta.get("end2end") == "True" or "'nms': True" in meta.get("args", "")
+    if "end2end" in fitting and (ended or n not in (1, 2)):
         return "end2end"
-    masks = 32 if len(shapes) == 2 else 0
-    if rows == 4 + n + masks and columns != 4 + n:
+    if "yolov8" in fitting and columns != 4 + n:
         return "yolov8"
     if columns == 4 + n and (not isinstance(rows, int) or rows <= MOST_QUERIES):
         return "rtdetr"
-    return "yolov5" if columns == 5 + n + masks else ""
+    return "yolov5" if "yolov5" in fitting else ""
 
 
-def _may_be(layout: str, outputs: Sequence[Any], n: int) -> bool:
-    """Whether outputs have the shapes of a layout of n categories, as far as shapes are known."""
+def _has_shapes(
+    layout: str, outputs: Sequence[Any], n: int, *, masks: int, if_open: bool = False
+) -> bool:
+    """Whether outputs have the shapes of a layout of n categories.
+
+    masks: coefficients of masks behind the scores of a network with two outputs, else none.
+    if_open: the answer where the file leaves the length of the axis of values open.
+    """
     if layout == "boxes":
         return len(outputs) in (2, 3) and any(map(_is_labels, outputs))
     shape = next((output.shape for output in outputs if len(output.shape) == 3), None)
     if shape is None:
         return False
-    masks = 32 if len(outputs) == 2 else 0
-    axis = shape[1] if layout == "yolov8" else shape[2]
-    lengths = {
-        "yolov8": (4 + n, 4 + n + masks),
-        "yolov5": (5 + n, 5 + n + masks),
-        "rtdetr": (4 + n, 6),
-        "end2end": (6, 38),
+    length, masks = shape[1] if layout == "yolov8" else shape[2], masks * (len(outputs) == 2)
+    if not isinstance(length, int):
+        return if_open
+    possible = {
+        "yolov8": (4 + n + masks,),
+        "yolov5": (5 + n + masks,),
+        "rtdetr": (4 + n, 6),  # scores of all categories, or score and label
+        "end2end": (6, 6 + MASKS),
     }
-    return not isinstance(axis, int) or axis in lengths[layout]
+    return length in possible[layout]
 
 
 def _usual_resizing(kind: OnnxInput) -> str:
@@ -374,13 +382,13 @@ def _given_boxes(outputs: list, n: int, options: Mapping[str, Any], side: tuple)
 
 def _end2end(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:
     """Read rows of xyxy, score, label."""
-    rows = outputs[0][0]
+    rows = next(o for o in outputs if o.ndim == 3)[0]
     return _above(rows[:, :4], rows[:, 4], rows[:, 5].astype(np.int64), options)
 
 
 def _rtdetr(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:
     """Read rows of cxcywh in [0, 1] and scores of all categories, or score and label."""
-    rows = outputs[0][0]
+    rows = next(o for o in outputs if o.ndim == 3)[0]
     boxes = _corners(rows[:, :4]) * np.array([side[1], side[0]] * 2, np.float32)
     if rows.shape[1] == 6 and n != 2:
         return _above(boxes, rows[:, 4], rows[:, 5].astype(np.int64), options)

@@ -28,9 +28,9 @@ def is_identified(detector: Any) -> bool:
 
 
 def kept_with(detector: Any) -> dict[str, str]:
-    """Return what kept rows depend on beside the settings of their detector.
+    """Return what kept rows depend on in addition to the settings of their detector.
 
-    Rows of a detector that cannot be told from another one are of this process alone.
+    Rows of a detector that cannot be distinguished from another one are of this process alone.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def identity_warnings(detector: Any) -> tuple[Notice, ...]:
 def refuse_differences(
     expected: Mapping[str, Any], got: Mapping[str, Any], prefix: str = ""
 ) -> None:
-    """Compare what an estimator was fitted with to what it is about to be used with.
+    """Raise `InputError` where the settings of a fit and of its use differ.
 
     Parameters
     ----------

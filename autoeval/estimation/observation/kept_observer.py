@@ -60,9 +60,8 @@ OTHERWISE = "as another detector saw them, or the same with other settings or ca
 def pieces(names: Sequence[str]) -> Iterator[range]:
     """Yield the positions of each piece, in order.
 
-    A piece ends where the name of its last image says so, or when it is full: an image more or less
-    changes its own piece, and seldom others. On average it holds some `MEAN` images, at most
-    `MOST`.
+    A piece ends at every image whose name has a hash that `MEAN` divides, one in so many, or at
+    `MOST` images: an image more or less changes its own piece, and seldom others.
 
     Parameters
     ----------
@@ -332,7 +331,7 @@ class KeptObserver(Observer[D]):
 def keeping(observer: Observer[D], keep: Keeping | None) -> Observer[D]:
     """Return an observer that keeps what it has seen; the same one without a `Keeping`.
 
-    What a detector has seen that cannot be told from another one is kept for workers alone.
+    What a detector without an identity has seen is kept for workers alone; see `is_identified`.
 
     Parameters
     ----------
@@ -376,7 +375,7 @@ def _say(line: str) -> None:
 
 
 def _unused(store: RowStore, jobs: Sequence[Job]) -> str:
-    """Say how much the last run into a folder left there that these jobs are not about, and why."""
+    """Return a note on images that the last run kept in a folder and these jobs do not use."""
     manifest, now = store.read_manifest(), {job.key for job in jobs}
     listed = manifest["jobs"] if manifest else []
     others = {job["key"]: job for job in listed if job["key"] not in now}

@@ -100,11 +100,6 @@ class Observer(Generic[D]):
         By default those of a plain pass.
     reading : ImageLoading, optional
         How many images are read ahead together, and in how many threads.
-
-    Raises
-    ------
-    InputError
-        If `lookup` is read, and the detector does not have the words of the task.
     """
 
     def __init__(
@@ -137,7 +132,10 @@ class Observer(Generic[D]):
 
     @cached_property
     def lookup(self) -> np.ndarray:
-        """Task category of each detector category, -1 for none; of shape (K,), int."""
+        """Task category of each detector category, -1 for none; of shape (K,), int.
+
+        `InputError` if the detector does not have the words of the task.
+        """
         return self.task.lookup(self.detector.categories)
 
     def begin(self, samples: Samples, total: int, what: str = OBSERVING) -> tqdm:

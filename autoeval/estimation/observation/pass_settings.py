@@ -26,7 +26,7 @@ class PassSettings:
     seed : int
         Of what is random in a pass; nothing is in this one.
     reference : Reference, optional
-        A stronger detector, whose boxes stand beside those of the detector.
+        A stronger detector, whose boxes are compared with those of the detector.
     """
 
     seed: int = 0
@@ -49,7 +49,7 @@ class PassSettings:
 
     @property
     def kept_with(self) -> Mapping[str, Any]:
-        """What evidence that is kept depends on beside `Observer.context`."""
+        """What kept evidence depends on in addition to `Observer.context`."""
         return {}
 
     def to_dict(self) -> dict[str, Any]:

@@ -25,11 +25,11 @@ from autoeval.io.tasks.seed_set import Sample, Samples
 from autoeval.io.tasks.task import Task
 
 OF_FILES = "predictions "  # how the digest of predictions begins: other images, other files
-AT_ONCE = 4  # places whose predictions are kept in memory
+AT_ONCE = 4  # sites whose predictions are kept in memory
 
 
 class Reference(Protocol):
-    """Whoever has boxes for the images of a pass."""
+    """A source of boxes of another detector for the images of a pass."""
 
     @property
     def digest(self) -> str:
@@ -45,7 +45,7 @@ class Reference(Protocol):
         samples : Samples
             The images of the pass.
         sample : Sample
-            The one that is meant.
+            One of them.
         """
 
 
@@ -79,8 +79,8 @@ class PredictionsReference:
     Parameters
     ----------
     path : Path
-        A file in a format that `read_predictions` reads, or with several places a folder that holds
-        ``PLACE.json``, or another format, for each.
+        A file in a format that `read_predictions` reads, or with several sites a folder that holds
+        ``NAME.json``, or another format, for each.
     """
 
     def __init__(self, path: Path) -> None:
@@ -105,8 +105,8 @@ class PredictionsReference:
 
     def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
         """Look an image up; see `Reference`."""
-        place, images = _place(samples)
-        boxes = _read(self.path, place, images)
+        site, images = _named_images(samples)
+        boxes = _read(self.path, site, images)
         number = {image.image_id: k for k, image in enumerate(images)}[sample.image_id]
         return boxes.detections(number).relabel(lookup_of(boxes.categories, task))
 
@@ -127,7 +127,7 @@ def load_reference(reference: Any) -> Reference | None:
     if isinstance(reference, list | tuple):
         if len(reference) > 1:
             raise InputError(
-                f"Expected one reference detector beside a detector that is run but got "
+                f"Expected one reference detector with a detector that is run but got "
                 f"{len(reference)}: several are given by their boxes, with predictions "
                 "(--predictions PATH)."
             )
@@ -161,14 +161,14 @@ def lookup_of(words: Sequence[str], task: Task) -> Any:
 
 
 @lru_cache(maxsize=AT_ONCE)
-def _read(path: Path, place: str, images: tuple[LabelledImage, ...]) -> Boxes:
-    """Read the predictions of a reference on the images of a place; `AT_ONCE` places are kept."""
-    file = file_of(place, path) if path.is_dir() else path
-    return read_predictions(file, images=images, where=f"the images of {place}")
+def _read(path: Path, site: str, images: tuple[LabelledImage, ...]) -> Boxes:
+    """Read the predictions of a reference on the images of a site; `AT_ONCE` sites are kept."""
+    file = file_of(site, path) if path.is_dir() else path
+    return read_predictions(file, images=images, where=f"the images of {site}")
 
 
-def _place(samples: Any) -> tuple[str, tuple[LabelledImage, ...]]:
-    """Name a set of images, and list all that predictions may be of.
+def _named_images(samples: Any) -> tuple[str, tuple[LabelledImage, ...]]:
+    """Return the name of the site of some samples, and all images that predictions may be of.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def _place(samples: Any) -> tuple[str, tuple[LabelledImage, ...]]:
         return "new images", tuple(LabelledImage(name, name, None) for name in names)
     if samples.transformed:
         raise InputError(
-            "Expected images as they are beside the boxes of a reference detector, but these are "
+            "Expected images as they are with the boxes of a reference detector, but these are "
             "transformed: give the reference as a detector, or leave the sample sets out."
         )
     images = samples.seed_set.images

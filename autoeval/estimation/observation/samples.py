@@ -155,7 +155,7 @@ class PassLog:
         self.seconds[name] += time.perf_counter() - start
 
     def check(self, n_images: int) -> None:
-        """Make sure that there was an image.
+        """Raise an error if no image was observed.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ class LabelPairs:
     unlabelled : tuple of str
         Images that have no label file: nobody has looked at them, which is not the same as
         empty.
-    warnings : tuple of str
+    warnings : tuple of Notice
         Label files without an image, and images that share one.
     """
 

@@ -157,7 +157,7 @@ class LabelSet:
     unlabelled : tuple of str
         Images of the folder that no label file speaks of, as paths relative to it. Formats of one
         label file for each image tell them from images that hold nothing; elsewhere it is empty.
-    warnings : tuple of str
+    warnings : tuple of Notice
         What was left out or repaired, one sentence each.
     numbers : tuple of str
         The number of each category in the files; empty where they name categories by words.

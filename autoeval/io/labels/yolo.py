@@ -205,10 +205,10 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
 
 
 def _refuse_keypoints(path: Path, shapes: Sequence[Sequence[float]]) -> None:
-    """Refuse keypoints behind boxes that would be read as polygons, where no data.yaml says so.
+    """Raise `InputError` for keypoints behind boxes, which would be read as polygons.
 
-    All lines then have as many numbers, and the first four are a box that holds the points that
-    follow and is about as large as they reach.
+    Without a data.yaml they are known by their numbers: as many in all lines, of which the first
+    four are a box that holds the points that follow, and is about as large as their extent.
 
     Parameters
     ----------

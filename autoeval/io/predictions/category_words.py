@@ -98,9 +98,9 @@ class Words:
         Indices into `categories`.
     numbers : dict of str to str
         The word of each number, as far as the file has or uses numbers.
-    left_out : tuple of str
+    left_out : tuple of Notice
         Which words were taken for known ones.
-    warnings : tuple of str
+    warnings : tuple of Notice
         What was guessed of the numbers.
     numbering : Numbering
         How they were read, and how they might be.
@@ -228,6 +228,11 @@ def _read_numbers(
         What is known before, with the words of the file itself where it has some.
     positions : bool
         Whether numbers mostly are positions in a list from 0; see `find_words`.
+
+    Raises
+    ------
+    InputError
+        If the numbering is none of `NUMBERINGS`, or the numbers have no words by it.
     """
     if how.numbering and how.numbering not in NUMBERINGS:
         raise InputError(

@@ -310,7 +310,8 @@ def unseen_images(
     Parameters
     ----------
     boxes : Boxes
-    images : array of shape (n,), int64
+        Of the detector.
+    images : ndarray of shape (n,), int64
         Positions of those that should have a box.
     name, what : str
         Name of the file, and what the images are called, for messages.
@@ -322,9 +323,15 @@ def unseen_images(
 
     Returns
     -------
-    unseen : array of shape (k,), int64
+    unseen : ndarray of shape (k,), int64
         Positions of all images without a box, where there are too many.
-    warnings : tuple of str
+    warnings : tuple of Notice
+        What is said of them.
+
+    Raises
+    ------
+    InputError
+        For a large excess, with `refuse`.
     """
     none = np.zeros(0, np.int64)
     if not len(boxes) or boxes.lists_images:

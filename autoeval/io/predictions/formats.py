@@ -140,10 +140,12 @@ class Content(NamedTuple):
         The file's own list, where it has one.
     numbers : mapping of str to str
         Its own words for numbers of categories.
-    warnings : tuple of str
+    warnings : tuple of Notice
         What of its images was left out.
     run : DetectorRun, optional
         Which detector was run, where `autoeval detect` wrote the file.
+    positions : bool
+        Whether category numbers are positions in a list of categories, counted from 0.
     """
 
     columns: Iterator[RawColumns]

@@ -302,7 +302,7 @@ class _Entries:
         xyxy, pixels.
     scores : ndarray of shape (N,), float64
         In [0, 1].
-    warnings : tuple of str
+    warnings : tuple of Notice
         Which entries were left out and why.
     """
 

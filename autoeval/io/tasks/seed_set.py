@@ -77,7 +77,7 @@ class SeedSet:
         Of the task.
     images : tuple of ImageRecord
         They exist on disk, in the order of the label files.
-    warnings : tuple of str
+    warnings : tuple of Notice
         What was left out or repaired on the way.
     """
 
@@ -313,6 +313,11 @@ def _record(
         Index of the category of the task by word of the labels.
     faults : mapping of str to Counter
         Takes how many boxes of the image have each of `_FAULTS`.
+
+    Raises
+    ------
+    InputError
+        If neither the labels nor the file of the image have its size.
     """
     size = image.size or image_size(path)
     if size is None:

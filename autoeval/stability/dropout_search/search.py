@@ -380,7 +380,7 @@ class NestedTables:
         The dropout of each group, which its sources had no part in choosing.
     tables : mapping of str to DataFrame
         The score table of all sources under that dropout, by group.
-    warnings : tuple of str
+    warnings : tuple of Notice
         Sample sets and images that the search left out, and notes of each fit.
     """
 

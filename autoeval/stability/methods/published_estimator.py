@@ -184,7 +184,7 @@ class PublishedEstimator:
         ----------
         predictions : Detector or ImageDetector, optional
             By default the one that it was fitted with.
-        images : path-like or sequence
+        images : path-like or sequence, optional
             See `autoeval.estimation.estimator.AccuracyEstimator.predict`.
         categories : mapping, optional
             Not for these methods, which estimate the categories of their task: refused.

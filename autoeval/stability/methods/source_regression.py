@@ -258,7 +258,7 @@ class SamplingError:
     ----------
     std : float
         Its standard deviation over draws of the images; NaN where it is not known.
-    warnings : tuple of str
+    warnings : tuple of Notice
         What it leaves out.
     n_units : int
         Images, or blocks of neighbouring frames, that were drawn as independent.

@@ -166,7 +166,7 @@ class Observations:
         What labels index.
     stability : BoxStabilitySettings
         How clean and perturbed boxes are compared.
-    warnings : tuple of str
+    warnings : tuple of Notice
         What could not be observed, and why.
     """
 

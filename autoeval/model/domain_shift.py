@@ -1,7 +1,7 @@
-r"""The accuracy of a detector away from the site that it was trained on.
+r"""Domain shift: the accuracy of a detector at sites other than that of its training ("home").
 
 The confidences that a detector was calibrated with at home are too high elsewhere, the more so the
-better it is at home. How much, differs from detector to detector and from site to site. With m and
+better it is at home. How much differs from detector to detector and from site to site. With m and
 s the mean and the standard deviation of what the regression predicts, and h the accuracy at home,
 the accuracy at a site is
 
@@ -13,7 +13,7 @@ others. z is a log-normal effect of the site, whose median is 1. A site is like 
 probability :math:`\sigma(a + b x)`, where x is by how much the confidence of the boxes exceeds that
 at home. The prediction for a detector that nobody has seen is the mixture over all of these: it is
 skewed, and wide where the detector is good at home. Where other sites of the detector are labelled,
-the posterior distribution of k given their accuracies takes the place of its prior (`Away.given`).
+the posterior distribution of k given their accuracies replaces its prior (`DomainShift.given`).
 
 The numbers are fitted by maximum likelihood on detectors that were each trained on one site
 (`benchmarks/fine_tuned.py`).
@@ -37,8 +37,8 @@ LEAST_DENSITY = 1e-9  # so that no labelled site rules out a fall
 
 
 @dataclass(frozen=True)
-class Away:
-    """The numbers of the model of this module.
+class DomainShift:
+    """Parameters of the model of this module.
 
     Parameters
     ----------
@@ -55,8 +55,7 @@ class Away:
     least_std, std_share : float
         s0 and s1.
     posterior : tuple of float, optional
-        Probabilities of `falls` where sites away from home are labelled; by default those of the
-        prior.
+        Probabilities of `falls` given labels at sites other than home; by default the prior.
     """
 
     constant: float
@@ -80,7 +79,7 @@ class Away:
         return np.append(0.0, falls), probabilities
 
     def factors(self, home: np.ndarray, confidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return by what N accuracies may be multiplied, and the probabilities.
+        """Return the possible factors of N accuracies, and their probabilities.
 
         Parameters
         ----------
@@ -89,8 +88,10 @@ class Away:
 
         Returns
         -------
-        tuple of ndarray of shape (1 + K Z, N)
-            Factors, the first that of sites like home, 1; and their probabilities.
+        factors : ndarray of shape (1 + K Z, N)
+            In (0, 1]; the first is 1, of sites like home.
+        probabilities : ndarray of shape (1 + K Z, N)
+            Of the factors, sum 1.
         """
         falls, probabilities = self.falls
         k, z = falls[:, None, None], np.exp(self.site_log_std * SITES)[:, None]
@@ -105,7 +106,7 @@ class Away:
     def components(
         self, mean: np.ndarray, std: np.ndarray, home: float | np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return means and standard deviations of N accuracies.
+        """Return means and standard deviations of N accuracies, for each k and z.
 
         Parameters
         ----------
@@ -116,8 +117,8 @@ class Away:
 
         Returns
         -------
-        tuple of ndarray of shape (K, 1 + Z, N)
-            The first of the second axis is at sites like home, the others are for each z.
+        means, stds : ndarray of shape (K, 1 + Z, N)
+            Along the second axis: a site like home, then each z.
         """
         mean = np.maximum(mean, 0)
         k, z = self.falls[0][:, None, None], np.exp(self.site_log_std * SITES)[:, None]
@@ -164,7 +165,8 @@ class Away:
         stds = np.hypot(stds, sampling)
         errors = (np.maximum(accuracy, NOTHING) - means) / stds
         density = np.exp(-0.5 * errors**2) / stds / np.sqrt(2 * np.pi)
-        # Where a detector finds nothing its accuracy is 0, whatever the normal distribution says.
+        # Where a detector finds nothing its accuracy is 0, whatever the normal distribution says:
+        # the probability of so little, as a density over a hundredth.
         mass = ndtr(errors) / (2.5 * NOTHING)
         return np.where(accuracy <= NOTHING, mass, density)
 
@@ -177,8 +179,8 @@ class Away:
         *,
         sites: np.ndarray,
         sampling: np.ndarray | float = 0.0,
-    ) -> Away:
-        """Return the model of one detector after N accuracies at labelled sites away from home.
+    ) -> DomainShift:
+        """Return the model of one detector given N accuracies at labelled sites other than home.
 
         The likelihood of a fall is a product over sites. The categories of a site are not
         independent: together they count once, by the mean of their log densities, and the site is
@@ -189,7 +191,7 @@ class Away:
         accuracy : ndarray of shape (N,)
             Measured.
         predicted : Mixture
-            What the regression predicts of them.
+            Prediction of the regression for them.
         home : float
             h.
         confidence : ndarray of shape (N,)
@@ -201,7 +203,7 @@ class Away:
 
         Returns
         -------
-        Away
+        DomainShift
             The same with a `posterior`.
         """
         density = self.densities(accuracy, predicted.mean, predicted.std, home, sampling)
@@ -241,8 +243,8 @@ class Away:
         Examples
         --------
         >>> one = Mixture(np.ones((1, 1)), np.array([[0.4]]), np.array([[0.1]]))
-        >>> away = Away(0.1, 2.0, 0.5, 0.5, -2.0, 0.0, 1.0, 0.02, 0.5)
-        >>> elsewhere = away.predict(one, home=0.5, confidence=np.zeros(1))
+        >>> domain_shift = DomainShift(0.1, 2.0, 0.5, 0.5, -2.0, 0.0, 1.0, 0.02, 0.5)
+        >>> elsewhere = domain_shift.predict(one, home=0.5, confidence=np.zeros(1))
         >>> elsewhere.mean.round(3), elsewhere.quantile(0.95).round(3)
         (array([0.201]), array([0.515]))
         """
@@ -260,7 +262,7 @@ class Away:
         sites: np.ndarray,
         seed: int,
     ) -> np.ndarray:
-        """Correct joint draws, whose dependence stays.
+        """Correct joint draws; their dependence is kept.
 
         The fall is one of each draw, as all N accuracies are of one detector, and the effect of a
         site is one of all its categories.
@@ -276,11 +278,12 @@ class Away:
         sites : ndarray of shape (N,), int64
             Number of the site of each accuracy, from 0 on.
         seed : int
-            Of what is drawn here.
+            Of the falls and of the effects of sites.
 
         Returns
         -------
         ndarray of shape (D, N)
+            Not cut at 0 and 1.
         """
         rng = np.random.default_rng(seed)
         mean, std = draws.mean(axis=0), np.maximum(draws.std(axis=0), 1e-9)

@@ -7,10 +7,10 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
-from autoeval.model import Away, Mixture, predict_intervals
+from autoeval.model import DomainShift, Mixture, predict_intervals
 
 # A quarter of the detectors does not fall, the others by exp(-2 h); half of the sites are alike.
-AWAY = Away(
+SHIFT = DomainShift(
     constant=0.25,
     fall=2.0,
     fall_log_std=0.0,
@@ -21,7 +21,7 @@ AWAY = Away(
     least_std=0.02,
     std_share=0.5,
 )
-USUAL = replace(AWAY, constant=0.1, fall_log_std=0.7, site_log_std=0.5, like_home=-1.5)
+USUAL = replace(SHIFT, constant=0.1, fall_log_std=0.7, site_log_std=0.5, like_home=-1.5)
 UNKNOWN = np.zeros(2)
 
 
@@ -30,13 +30,13 @@ def normal(mean, std):
 
 
 def test_it_is_a_mixture_of_sites_like_home_and_of_others():
-    away = AWAY.predict(normal([0.4, 0.2], [0.1, 0.1]), home=0.5, confidence=UNKNOWN)
+    shifted = SHIFT.predict(normal([0.4, 0.2], [0.1, 0.1]), home=0.5, confidence=UNKNOWN)
     # exp(-2 * .5) = .36788, so that .4 falls to .14715: .5 * .4 + .5 (.25 * .4 + .75 * .14715)
-    np.testing.assert_allclose(away.mean, [0.30518, 0.15259], atol=1e-5)
+    np.testing.assert_allclose(shifted.mean, [0.30518, 0.15259], atol=1e-5)
     # standard deviations of .4: .8 * .1 like home; .02 + .5 * .4 = .22 and .02 + .5 * .14715
     of_others = 0.25 * norm.cdf(0.1, 0.4, 0.22) + 0.75 * norm.cdf(0.1, 0.14715, 0.09358)
     expected = 0.5 * norm.cdf(0.1, 0.4, 0.08) + 0.5 * of_others
-    assert away.quantile(expected)[0] == pytest.approx(0.1, abs=1e-5)
+    assert shifted.quantile(expected)[0] == pytest.approx(0.1, abs=1e-5)
 
 
 def test_the_better_at_home_the_further_it_falls():
@@ -48,8 +48,8 @@ def test_the_better_at_home_the_further_it_falls():
 
 
 def test_confidence_above_that_at_home_makes_a_site_like_home():
-    away = replace(AWAY, constant=0.0, like_home=-1.0, like_home_slope=5.0)
-    found = away.predict(normal([0.4, 0.4], [0.1, 0.1]), 0.5, np.array([0.3, np.nan])).mean
+    domain_shift = replace(SHIFT, constant=0.0, like_home=-1.0, like_home_slope=5.0)
+    found = domain_shift.predict(normal([0.4, 0.4], [0.1, 0.1]), 0.5, np.array([0.3, np.nan])).mean
     probability = expit([-1.0 + 5 * 0.3, -1.0])  # what is not known counts as that at home
     np.testing.assert_allclose(found, probability * 0.4 + (1 - probability) * 0.14715, atol=1e-5)
 
@@ -63,12 +63,12 @@ def test_both_random_effects_are_integrated():
     alike = rng.random(n) < expit(-1.5)
     mean, std = np.where(alike, [[0.4], [0.08]], [fallen, 0.02 + 0.5 * fallen])
     drawn = mean + std * rng.standard_normal(n)
-    away = USUAL.predict(normal([0.4], [0.1]), 0.5, np.zeros(1))
-    assert away.mean[0] == pytest.approx(drawn.mean(), abs=0.004)
-    assert away.std[0] == pytest.approx(drawn.std(), abs=0.004)
+    shifted = USUAL.predict(normal([0.4], [0.1]), 0.5, np.zeros(1))
+    assert shifted.mean[0] == pytest.approx(drawn.mean(), abs=0.004)
+    assert shifted.std[0] == pytest.approx(drawn.std(), abs=0.004)
     for probability in (0.05, 0.5, 0.95):
         expected = np.quantile(drawn, probability)
-        assert away.quantile(probability)[0] == pytest.approx(expected, abs=0.015)
+        assert shifted.quantile(probability)[0] == pytest.approx(expected, abs=0.015)
 
 
 def test_the_interval_reaches_further_up_to_sites_like_home():
@@ -81,7 +81,7 @@ def test_labels_of_a_site_move_the_fall_to_what_they_show():
     """A quarter of the detectors does not fall, the others by exp(-1); half the sites are alike."""
     predicted, home = normal([0.4], [0.1]), 0.5
     for accuracy in (0.4, 0.15):
-        (given,) = predict_given(AWAY, predicted, np.array([accuracy]), home)
+        (given,) = predict_given(SHIFT, predicted, np.array([accuracy]), home)
         fallen = norm.pdf(accuracy, 0.14715, 0.02 + 0.5 * 0.14715)
         alike, same = norm.pdf(accuracy, 0.4, 0.08), norm.pdf(accuracy, 0.4, 0.02 + 0.5 * 0.4)
         weights = 0.25 * (0.5 * alike + 0.5 * same), 0.75 * (0.5 * alike + 0.5 * fallen)
@@ -92,10 +92,10 @@ def test_labels_of_a_site_move_the_fall_to_what_they_show():
         assert new == pytest.approx(0.5 * 0.4 + 0.5 * of_fall, abs=1e-4)
 
 
-def predict_given(away, predicted, accuracy, home, **options):
+def predict_given(domain_shift, predicted, accuracy, home, **options):
     sites = options.pop("sites", np.arange(len(accuracy)))
     confidence = np.zeros(len(accuracy))
-    return (away.given(accuracy, predicted, home, confidence, sites=sites, **options),)
+    return (domain_shift.given(accuracy, predicted, home, confidence, sites=sites, **options),)
 
 
 def test_more_sites_say_more_and_the_categories_of_one_site_count_once():
@@ -140,7 +140,7 @@ def test_joint_draws_are_of_one_detector_and_have_the_same_distribution():
 
 def test_categories_of_one_site_are_like_home_together():
     draws = np.zeros((5000, 2)) + 0.4
-    sure = replace(AWAY, constant=0.0, least_std=0.0, std_share=0.0)
+    sure = replace(SHIFT, constant=0.0, least_std=0.0, std_share=0.0)
     together, apart = (
         sure.draws(draws, 0.5, UNKNOWN, sites=np.array(of), seed=0) for of in ([0, 0], [0, 1])
     )
