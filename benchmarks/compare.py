@@ -40,10 +40,10 @@ from autoeval.comparison.train_differences import (
     ROOTS,
     TRAINED,
     TUNED,
-    alike,
     fit,
     fit_home,
     in_fit,
+    left_out_with,
     likeliest,
     one_kind,
     pair_weights,
@@ -347,7 +347,10 @@ def left_out(
     start = fit(known)
     values: dict[int, ValueWithError] = {}
     priors: dict[int, PairPrior] = {}
-    names = [sorted({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
+    names = [
+        sorted({left_out_with(a), left_out_with(b)})
+        for a, b in zip(rows["a"], rows["b"], strict=True)
+    ]
     cells = [f"{' '.join(pair)} {fold}" for pair, fold in zip(names, rows["fold"], strict=True)]
     places = pd.Series(np.arange(len(rows)))
     for _, own in tqdm(places.groupby(cells), "cells"):
@@ -355,7 +358,7 @@ def left_out(
         without = set(names[at[0]])
         if any(name.startswith(TUNED) for name in without):
             without.add(PARENT)
-        related = known[["a", "b"]].map(alike).isin(without).any(axis=1)
+        related = known[["a", "b"]].map(left_out_with).isin(without).any(axis=1)
         others = known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
         at_home = pair_features(rows.iloc[at]).one_at_home
         prior = fit(others, start=start, common_only=not at_home.any())
@@ -371,12 +374,15 @@ def at_home_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
     """
     known, shipped = rows[in_fit(rows)], pair_prior()
     found: dict[int, ValueWithError] = {}
-    names = [frozenset({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
+    names = [
+        frozenset({left_out_with(a), left_out_with(b)})
+        for a, b in zip(rows["a"], rows["b"], strict=True)
+    ]
     cells = pd.Series([f"{sorted(pair)} {k}" for pair, k in zip(names, rows["fold"], strict=True)])
     for _, own in cells.groupby(cells):
         at = own.index.to_numpy()
         without = {*names[at[0]], PARENT}
-        related = known[["a", "b"]].map(alike).isin(without).any(axis=1)
+        related = known[["a", "b"]].map(left_out_with).isin(without).any(axis=1)
         others = known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
         prior = replace(shipped, home=fit_home(others, shipped.common))
         found |= dict(zip(at.tolist(), prior.predict(rows.iloc[at]), strict=True))
@@ -397,13 +403,16 @@ def strangers_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
     common = pair_prior().common
     start, pulls = np.array(STRANGERS_START), np.array(STRANGERS_PULL)
     found: dict[int, ValueWithError] = {}
-    names = [sorted({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
+    names = [
+        sorted({left_out_with(a), left_out_with(b)})
+        for a, b in zip(rows["a"], rows["b"], strict=True)
+    ]
     cells = pd.Series(
         [f"{' '.join(pair)} {k}" for pair, k in zip(names, rows["fold"], strict=True)]
     )
     for _, own in tqdm(cells.groupby(cells), "cells"):
         at = own.index.to_numpy()
-        related = rows[["a", "b"]].map(alike).isin(names[at[0]]).any(axis=1)
+        related = rows[["a", "b"]].map(left_out_with).isin(names[at[0]]).any(axis=1)
         others = rows[~related & (rows["fold"] != rows["fold"].iloc[at[0]])]
         seen = pair_features(others)
 

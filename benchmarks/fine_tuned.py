@@ -398,7 +398,7 @@ def as_domain_shift(values: Sequence[float] | np.ndarray) -> DomainShift:
     )
 
 
-def away_from_home(rows: pd.DataFrame, domain_shift: DomainShift | None) -> Mixture:
+def with_domain_shift(rows: pd.DataFrame, domain_shift: DomainShift | None) -> Mixture:
     """Correct the predictions of rows, or leave them as they are."""
     mean, std, home = rows["mean"].to_numpy(), rows["std"].to_numpy(), rows["home"].to_numpy()
     predicted = Mixture(np.ones((1, 1)), mean[None], std[None])
@@ -409,7 +409,7 @@ def away_from_home(rows: pd.DataFrame, domain_shift: DomainShift | None) -> Mixt
 
 def with_intervals(rows: pd.DataFrame, domain_shift: DomainShift | None) -> pd.DataFrame:
     """Add ``estimate``, ``lower`` and ``upper``."""
-    found = predict_intervals(away_from_home(rows, domain_shift), LEVEL)
+    found = predict_intervals(with_domain_shift(rows, domain_shift), LEVEL)
     return rows.assign(
         estimate=[of.value for of in found],
         lower=[of.lower for of in found],

@@ -48,7 +48,7 @@ from autoeval.comparison.train_differences import (
     TUNED,
     TUNED_PAIRS,
     accuracies_at_home,
-    alike,
+    left_out_with,
     read_rows,
     undeclared,
 )
@@ -423,7 +423,7 @@ def log_odds(accuracy: pd.Series) -> pd.Series:
 
 def without_home(rows: pd.DataFrame, x: np.ndarray, *, which: bool) -> np.ndarray:
     """Predict each row without its home and kin: which detector is at home, or its true value."""
-    kin = rows["detector"].map(alike)
+    kin = rows["detector"].map(left_out_with)
     at_home, true = rows["at_home"].to_numpy(), rows["true"].to_numpy()
     predicted = np.full(len(rows), np.nan)
     for _, own in rows.groupby(["labelled", kin, "fold"]):

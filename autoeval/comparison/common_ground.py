@@ -36,10 +36,10 @@ def check_fits(
     trained_here: Collection[str] = (),
     accuracy: Mapping[str, float] = NOTHING_KNOWN,
 ) -> None:
-    """Refuse estimators that cannot be compared, and what is not possible to know of detectors.
+    """Check that estimators can be compared, and what is said to be known of their detectors.
 
-    That one was trained at the labelled site is refused at a threshold, too, where it would not
-    act: the difference is that of the two estimates, which a fit with ``--trained-here`` corrects.
+    At a threshold `trained_here` is refused, since it would not act: the difference is that of the
+    two estimates, which a fit with ``--trained-here`` corrects.
 
     Parameters
     ----------
@@ -53,7 +53,8 @@ def check_fits(
     Raises
     ------
     InputError
-        If one of these does not hold.
+        For fewer than two fits, several targets, unknown names, more than one known accuracy or one
+        outside [0, 1], or `trained_here` at a threshold.
     """
     if len(fits) < 2:
         raise InputError(f"Expected two detectors or more to compare but got {len(fits)}.")
@@ -96,13 +97,13 @@ def on_common_ground(
     labels: LabelSet | None = None,
     words: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, AccuracyEstimator], dict[str, Site], list[Notice]]:
-    """Bring sites to the images and the categories that all detectors share; say what was left out.
+    """Restrict sites to the images and the categories that all detectors share.
 
-    Those that count by any of the detectors, see `autoeval.sites.site`, are compared, if all of
-    them have a word for it: a detector that finds nothing of it is not spared. With `labels` they
-    are those that the labels distinguish, see `labelled_categories`; a detector without a word for
-    one of them has found none of its objects. Where a fit counts chosen categories, its site has
-    lost the boxes of others: these are compared for no detector.
+    A category that counts for any of the detectors, see `autoeval.sites.site`, is compared if all
+    of them have a word for it, also with a detector that finds nothing of it. With `labels` the
+    categories are those that the labels distinguish, see `labelled_categories`; a detector without
+    a word for one of them has found none of its objects. Where a fit counts chosen categories, its
+    site has lost the boxes of others: these are not compared.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def on_common_ground(
         Each at the score at which the boxes of its site begin; see `Site.floor`.
     sites : dict of str to Site
         With the same images in the same order and the same named categories, calibrated.
-    warnings : list of str
+    warnings : list of Notice
         What was left out, and detectors that found exactly the same.
 
     Raises
@@ -235,7 +236,7 @@ def words_with_a_box(site: Site) -> list[str]:
 
 
 def on_categories(site: Site, names: Sequence[str]) -> Site:
-    """Let the named categories of a site count, and no others; an unknown one has no box."""
+    """Return a site in which the named categories count, and no others; an unknown has no box."""
     if site.boxes.categories != tuple(names):
         site = site.knowing(names).as_categories(names, {name: name for name in names})
     return replace(site, named=True, present=tuple(names))

@@ -135,6 +135,10 @@ def compare_sites(
     seed : int
         Of the draws behind ``p_best`` of three detectors or more.
 
+    Returns
+    -------
+    Comparison
+
     Raises
     ------
     InputError
@@ -237,7 +241,7 @@ def _difference(
     target : str
         What is compared.
     categories : Categories
-        What categories are called on the labelled sets, beside their own names.
+        What categories are called on the labelled sets, in addition to their own names.
     paired : PairedLabels, optional
         Labels of both.
     level : float
@@ -267,7 +271,7 @@ def _warnings(
     target: str,
     of_labels: Sequence[Notice] | None,
 ) -> list[Notice]:
-    """Warn of the detectors' boxes and of what is not known of two detectors.
+    """Return the warnings of the detectors' boxes, and of pairs whose difference is not measured.
 
     Parameters
     ----------
@@ -277,7 +281,7 @@ def _warnings(
         Of every two.
     target : str
         What is compared.
-    of_labels : sequence of str, optional
+    of_labels : sequence of Notice, optional
         Warnings of the labels, which stand between; None without labels.
     """
     of_sites: dict[Notice, list[str]] = {}  # the detectors that each warning is about

@@ -44,7 +44,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class PairForecast:
-    """A difference of two detectors, and how much more exactly further labels will know it.
+    """A difference of two detectors, and a forecast of its interval with further labels.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class PairForecast:
     def labels_to_decide(self, border: float, level: float) -> int | None:
         """Return how many more labels put a border outside the interval, more likely than not.
 
-        After k labels the estimate is distributed around today's with the variance that the labels
-        take away, today's less that after k (Raiffa & Schlaifer 1961, preposterior analysis).
+        After k labels the estimate is distributed around today's, with today's variance less that
+        after k labels (Raiffa & Schlaifer 1961, preposterior analysis).
 
         Parameters
         ----------
@@ -179,21 +179,15 @@ class Gate:
     @property
     def decisive(self) -> Loss:
         """The loss that the outcome rests on: of those with this outcome, the largest."""
-        alike = [loss for loss in self.losses if loss.outcome == self.outcome]
-        return max(alike, key=lambda loss: loss.value)
+        same_outcome = [loss for loss in self.losses if loss.outcome == self.outcome]
+        return max(same_outcome, key=lambda loss: loss.value)
 
     def __str__(self) -> str:
         return f"gate {self.outcome}: {self.candidate} may lose {100 * self.max_loss:g} points"
 
 
 def check_max_loss(max_loss: float) -> None:
-    """Refuse a loss in [0, 1] that no detector can have.
-
-    Raises
-    ------
-    InputError
-        If it is negative, 1 or more.
-    """
+    """Raise `InputError` for an allowed loss that is not in [0, 1)."""
     if not 0 <= max_loss < 1:
         raise InputError(
             "Expected the largest loss that is allowed (--max-loss) to be from 0 to under 100 "
@@ -235,13 +229,7 @@ def loss_to(detector: str, forecast: PairForecast, max_loss: float, level: float
 
 
 def refuse_other_words(warnings: Sequence[Notice]) -> None:
-    """Refuse a gate where labels and detectors have different words, as the warnings say.
-
-    Raises
-    ------
-    InputError
-        If a warning has a code of `OTHER_WORDS`.
-    """
+    """Raise `InputError` for a gate where a warning has a code of `OTHER_WORDS`."""
     texts = [str(warning) for warning in warnings if warning.code in OTHER_WORDS]
     if texts:
         raise InputError(

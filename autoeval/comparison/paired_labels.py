@@ -31,7 +31,7 @@ from autoeval.comparison.common_ground import (
     on_common_ground,
 )
 from autoeval.comparison.unlabelled_difference import (
-    SPREAD,
+    ERROR_FACTOR,
     ComparedDetector,
     LabelFree,
     compare_label_free,
@@ -100,12 +100,12 @@ class LabelDifference:
     Parameters
     ----------
     labels : ValueWithError
-        By labels, its error multiplied by `SPREAD`; not known where fewer than `FEWEST_HOLDING`
-        labelled images hold an object.
+        By labels, its error multiplied by `ERROR_FACTOR`; not known where fewer than
+        `FEWEST_HOLDING` labelled images hold an object.
     prior : ValueWithError
         Label-free.
     combined : ValueWithError
-        By both. The weights are by the error without `SPREAD`, the interval is by that with it.
+        By both. Weights are by the error without `ERROR_FACTOR`, the interval is by that with it.
     """
 
     labels: ValueWithError
@@ -174,10 +174,10 @@ def difference_with_labels(
             sample=sample,
             variance_prior=residual,
         )
-    spread = replace(labels, error=SPREAD * labels.error)
+    wider = replace(labels, error=ERROR_FACTOR * labels.error)
     combined = combine(labels, heavy_tailed(free, labels), conflict=math.inf).estimate
-    wide = combine(spread, heavy_tailed(free, spread), conflict=math.inf).estimate
-    return LabelDifference(spread, free, replace(wide, value=combined.value))
+    interval = combine(wider, heavy_tailed(free, wider), conflict=math.inf).estimate
+    return LabelDifference(wider, free, replace(interval, value=combined.value))
 
 
 def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError:
@@ -201,7 +201,7 @@ def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError
     Examples
     --------
     >>> free = ValueWithError(0.0, 0.03, 8)
-    >>> heavy_tailed(free, ValueWithError(0.05, 0.04)).error  # one standard deviation away
+    >>> heavy_tailed(free, ValueWithError(0.05, 0.04)).error  # one standard deviation apart
     0.03
     >>> round(heavy_tailed(free, ValueWithError(0.2, 0.04)).error, 3)  # four
     0.049
@@ -256,8 +256,8 @@ class PairedLabels:
         """Estimate the difference of two detectors in each category, and of the mean over them.
 
         Categories that too few labelled images hold enter the mean with their label-free
-        difference; errors of the two parts are added, since they may be alike. At a threshold the
-        whole is by the counts of all categories.
+        difference; errors of the two parts are added, as if their correlation was 1. At a threshold
+        the whole is by the counts of all categories.
 
         Parameters
         ----------
@@ -511,10 +511,10 @@ def plan_difference(
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
     against = plan_estimated(other, estimates[second], request)
 
-    def spread(plan: LabelPlan) -> LabelPlan:
+    def redrawn(plan: LabelPlan) -> LabelPlan:
         return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
 
-    plan = plan_in_folder(one, estimates[first], folder, request, prelabel=prelabel, change=spread)
+    plan = plan_in_folder(one, estimates[first], folder, request, prelabel=prelabel, change=redrawn)
     a = ComparedDetector.of(first, one, common[first])
     b = ComparedDetector.of(second, other, common[second])
     return replace(plan, difference=outlook_of(a, b, one.target, one.level, plan))
@@ -543,15 +543,15 @@ def outlook_of(
     # at a threshold, of two detectors that are taken to be independent
     of_one = plan.outlook
     assert isinstance(of_one, Outlook)
-    return Outlook(of_one.per_image.scaled(2.0 * SPREAD**2), len(a.site), free.whole, level)
+    return Outlook(of_one.per_image.scaled(2.0 * ERROR_FACTOR**2), len(a.site), free.whole, level)
 
 
 def by_difference(plan: LabelPlan, other: LabelPlan) -> LabelPlan:
-    """Spread a draw over the difference of the influences that two plans predict.
+    """Return a plan drawn evenly over the difference of the influences that two plans predict.
 
-    Images that move both detectors alike are all in the middle of that order; images that decide
-    which is better are at its ends, and every beginning of the sequence holds some of both. A draw
-    that is spread over time stays as it is.
+    Images that move both detectors equally are in the middle of that order, images that decide
+    which is better at its ends; every beginning of the sequence holds some of both. A draw over
+    time stays as it is.
     """
     if plan.order != BY_INFLUENCE:
         return plan

@@ -10,7 +10,7 @@ that were trained on one site, and detectors of COCO's images labelled on such s
 (`benchmarks/fine_tuned_pairs.py`). RetinaNet, which was trained on part of the data, is in no fit.
 
 The numbers maximise a penalised likelihood: errors have Student's distribution, kinds of pairs
-weigh by `SHARES`, and within a kind each two detectors weigh alike.
+weigh by `SHARES`, and within a kind each pair of detectors weighs the same.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from autoeval.comparison.unlabelled_difference import (
     OneKind,
     PairPrior,
     TwoKinds,
-    away_from_home,
     pair_features,
+    with_domain_shift,
 )
 from autoeval.labels.fit_assistance import fit_variance_prior
 from autoeval.model.pair_table import CATEGORY, CONFIDENCE
@@ -140,8 +140,8 @@ def accuracies_at_home() -> pd.Series:
     return known[known["kind"] == CATEGORY].groupby("detector")["mAP"].mean()
 
 
-def alike(name: str) -> str:
-    """Name the detectors that are left out with one: its kin, or itself if trained on one site."""
+def left_out_with(name: str) -> str:
+    """Name what is left out with a detector: its `kin`, or itself if trained on one site."""
     return name if name.startswith(TUNED) else kin(name)
 
 
@@ -162,7 +162,7 @@ def in_fit(rows: pd.DataFrame) -> pd.Series:
 def fit(
     rows: pd.DataFrame, *, start: PairPrior | None = None, common_only: bool = False
 ) -> PairPrior:
-    """Fit by maximum likelihood, pairs of each kind and then each two detectors alike.
+    """Fit by maximum likelihood; kinds of pairs, and inside a kind all pairs, weigh equally.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def fit_home(rows: pd.DataFrame, common: TwoKinds) -> OneKind:
     """
     used = rows[in_fit(rows) & pair_features(rows).one_at_home]
     y = (used["true_a"] - used["true_b"]).to_numpy()
-    seen, shares = away_from_home(used, domain_shift_prior("mAP"))
+    seen, shares = with_domain_shift(used, domain_shift_prior("mAP"))
 
     def predict(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, variance = one_kind(x).predict(seen, common.few, common.floor)
@@ -300,7 +300,7 @@ def of_two_kinds(of: TwoKinds) -> np.ndarray:
 
 
 def pair_weights(rows: pd.DataFrame) -> np.ndarray:
-    """Weigh kinds of pairs by `SHARES`, and inside a kind each two detectors alike; mean 1."""
+    """Return weights of mean 1: of kinds by `SHARES`, of pairs of one kind equal ones."""
     pair = rows["a"] + " " + rows["b"]
     sizes = pair.groupby(pair).transform("size")
     pairs = pair.groupby(rows["tuned"]).transform("nunique")

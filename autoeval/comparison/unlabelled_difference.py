@@ -12,8 +12,8 @@ category:
   with an IoU of .5 or more, each the other's likeliest, are one; or to the mean of what either
   expects by itself, if that is more.
 - u is the disagreement of the two detectors at the site (`disagreement`). What labellers left out
-  and how loosely they drew hits both alike, so detectors that find the same boxes differ little:
-  checkpoints of one training run are not a case of their own.
+  and how loosely they drew lowers both equally, so detectors that find the same boxes differ
+  little: checkpoints of one training run are not a case of their own.
 - n is the number of objects that both are expected to have at the site: differences on few objects
   vary more.
 - s is the standard deviation of the differences that are known: where they contradict each other,
@@ -89,7 +89,7 @@ USUAL = frozenset(("person", "vehicle", "car", "bus", "truck"))
 OF_CATEGORY = 0.5  # weight of that difference; the rest has the mean over all categories
 FEWEST_LIKELY = 3  # boxes that stand for labels
 LEAST = 0.02  # true-positive probability at IoU .5 of a box that counts
-SPREAD = 1.15
+ERROR_FACTOR = 1.15
 """Factor of the standard error from labels in intervals, by coverage on the panel
 (docs/results/compare.md): influences on a difference are skewed, and a few images seldom hold those
 that count most. What labels weigh against the label-free difference does not depend on it."""
@@ -224,7 +224,7 @@ class TwoKinds:
 
 @dataclass(frozen=True)
 class PairPrior:
-    """The numbers of the model of this module.
+    """Parameters of the model of this module.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ class PairPrior:
             ``home_b`` (accuracy at the labelled site of a detector that was trained there, else
             NaN), ``confidence_a`` and ``confidence_b`` (x of `DomainShift`, of such a detector).
         domain_shift : DomainShift, optional
-            By how much the estimates of such a detector fall elsewhere, by default as shipped.
+            Model of the estimates of such a detector elsewhere, by default as shipped.
 
         Returns
         -------
@@ -286,7 +286,7 @@ class PairPrior:
         value, errors = np.where(by_labels, self.common.predict(seen), self.alone.predict(seen))
         at_home = seen.one_at_home
         if at_home.any():
-            fallen, weights = away_from_home(pairs, domain_shift or domain_shift_prior("mAP"))
+            fallen, weights = with_domain_shift(pairs, domain_shift or domain_shift_prior("mAP"))
             values, variances = self.home.predict(fallen, self.common.few, self.common.floor)
             values, variances = values.reshape(weights.shape), variances.reshape(weights.shape)
             # Law of total variance, as of `TwoKinds`.
@@ -382,7 +382,7 @@ def pair_features(pairs: pd.DataFrame) -> PairFeatures:
     return PairFeatures(terms, level, u, n, pairs["usual"].to_numpy(bool), at_home == 1)
 
 
-def away_from_home(
+def with_domain_shift(
     pairs: pd.DataFrame, domain_shift: DomainShift
 ) -> tuple[PairFeatures, np.ndarray]:
     """Lower the estimates of a detector that was trained at home, and leave out d0 there.
@@ -552,8 +552,8 @@ def common_objects(a: CategoryBoxes, b: CategoryBoxes) -> np.ndarray:
     best_a[rows[rising]] = best_b[columns[rising]] = rising  # the last is the most probable
     pairs = np.arange(len(rows))
     one = (best_a[rows] == pairs) & (best_b[columns] == pairs)
-    # An object that both find is as probable as the surer of them says: their errors are alike, so
-    # that the probabilities of independent witnesses would be too high.
+    # An object that both find has the higher of both probabilities: their errors are correlated, so
+    # that those of independent detectors would be too high.
     exists, alone = p_a.copy(), np.ones(len(b.image), bool)
     exists[rows[one]] = np.maximum(exists[rows[one]], p_b[columns[one]])
     alone[columns[one]] = False
@@ -582,7 +582,7 @@ def expected_difference(a: CategoryBoxes, b: CategoryBoxes) -> ExpectedDifferenc
 
 
 def disagreement(a: Site, b: Site) -> np.ndarray:
-    """Measure how little two detectors find the same, category by category.
+    """Measure the disagreement of two detectors in each category.
 
     1 less the mean of two average precisions: of A's boxes, with B's likely boxes (true-positive
     probability over .3) as labels, and of B's with A's; where one of both is not defined, 1 less
@@ -637,7 +637,7 @@ class ComparedDetector:
     uncorrected : ndarray of shape (K,)
         Values of `each`, in [0, 1], as if it were not known that it was trained there.
     domain_shift : DomainShift, optional
-        By how much it falls, by the labels of its fit; otherwise as the prior says.
+        Fitted to the labels of its fit; by default the prior.
     """
 
     name: str
@@ -748,7 +748,7 @@ def compare_label_free(
     target : str
         What is compared.
     categories : mapping of str to sequence of str
-        What categories are called on the labelled sets, beside their own names.
+        What categories are called on the labelled sets, in addition to their own names.
     level : float
         Nominal coverage of the intervals that are forecast.
     """
@@ -790,7 +790,7 @@ def compare_label_free(
             pair_features(table).level, u, expected, table["usual"], strict=True
         )
     ]
-    variance = SPREAD**2 * sum(of.variance for of in residuals) / len(residuals) ** 2
+    variance = ERROR_FACTOR**2 * sum(of.variance for of in residuals) / len(residuals) ** 2
     of_mean = VariancePrior(variance, residuals[0].dof)
     return LabelFree(
         each,

@@ -401,7 +401,7 @@ def check_words(categories: Categories, vocabulary: set[str]) -> list[Notice]:
 
     Returns
     -------
-    list of str
+    list of Notice
         One warning for each category with such a word.
 
     Raises

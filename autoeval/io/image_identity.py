@@ -104,7 +104,7 @@ class ImageMatches:
 
         Returns
         -------
-        tuple of str
+        tuple of Notice
             At most one notice each of rules, of other splits and of merged images.
         """
         notices: tuple[Notice, ...] = ()

@@ -140,7 +140,7 @@ def load_image_folder(
     img_dir : path-like, optional
         Folder that the file names of a COCO JSON are relative to, by default ``images`` beside the
         file where there is one, else its own folder.
-    warnings : list of str, optional
+    warnings : list of Notice, optional
         Takes which entries of the file are malformed and left out; without it they are refused.
 
     Returns
@@ -216,7 +216,7 @@ def read_image_list(
         A text file with a file name or an id a line (those that begin with # are comments),
         ``-`` for the same on standard input, a pattern such as ``site/**/*.jpg``, a COCO JSON file,
         whose annotations are not read, or a folder of images.
-    warnings : list of str, optional
+    warnings : list of Notice, optional
         Takes which entries of a JSON file are malformed and left out; without it they are refused.
     numbers : dict of str to str, optional
         Takes the word of each number of a category of a JSON file.
@@ -358,7 +358,7 @@ def coco_images(
         Where the document is from, for messages.
     document : mapping
         With ``images``.
-    warnings : list of str, optional
+    warnings : list of Notice, optional
         Takes what is malformed and left out, and times that could mean two days; without it
         malformed entries are refused.
     numbers : dict of str to str, optional
@@ -525,7 +525,7 @@ def coco_entries(
         Of the list.
     parse : callable
         From an entry to what is returned of it; one of `MALFORMED` says that it is malformed.
-    warnings : list of str
+    warnings : list of Notice
         Takes which entries are malformed.
 
     Raises
@@ -562,7 +562,7 @@ def coco_categories(
         Where the document is from, for messages.
     document : mapping
         It need not have ``categories``.
-    warnings : list of str
+    warnings : list of Notice
         Takes which of them are malformed.
 
     Raises

@@ -136,7 +136,7 @@ def sites_of_predictions(
     -------
     sites : dict of str to callable
         What reads both sites.
-    lost : tuple of str
+    lost : tuple of Notice
         Which sites lack predictions of the candidate.
 
     Raises

@@ -226,7 +226,7 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[Not
         Rows of `MonitorStore.index` of the images that count.
     shared : WatchedSites
         What all sites have in common.
-    warnings : sequence of str
+    warnings : sequence of Notice
         What is known so far.
 
     Raises

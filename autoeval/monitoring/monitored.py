@@ -237,7 +237,7 @@ class SiteCategories:
 
         Returns
         -------
-        list of str
+        list of Notice
             Warnings of words that are not known.
 
         Raises

@@ -703,7 +703,7 @@ def result_text(
     ----------
     heads : sequence of str
         What comes first.
-    warnings : iterable of str
+    warnings : iterable of Notice
         Of the result.
     details : sequence of str
         What comes last, if `verbose`.

@@ -75,8 +75,8 @@ STEEP = 0.15  # share of pairs in it, where suppression cuts and does not thin o
 NEAR_TOP = 0.02  # IoU over that end, up to which pairs of the other file are not counted
 MANY_PAIRS = 0.06
 """No two files of one detector differ by so much, in docs/results/odd_predictions.md."""
-# New predictions beside those of a fit.
-SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike
+# New predictions compared with those of a fit.
+SAME_FLOOR = 0.01  # difference of lowest scores of files with one threshold
 MOST_ABOVE = 0.05  # that lists may begin above those of the fit
 FEW = 3
 NEAREST = 0.003
@@ -174,7 +174,7 @@ def log_chance(n: int, score: float, shares: Sequence[tuple[float, float]]) -> f
 
 
 def another_scale(boxes: Boxes, floor: float, highest: float) -> Iterator[Notice]:
-    """Say where the scores of new predictions begin or end elsewhere than those of the fit.
+    """Warn where the lowest or the highest score of new predictions differs from that of the fit.
 
     Only the ends show a scale: between them, less confidence is what a worse site looks like.
 
@@ -223,7 +223,7 @@ def another_scale(boxes: Boxes, floor: float, highest: float) -> Iterator[Notice
 
 
 def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
-    r"""Say how much of the range of confidence that scores read is missing.
+    r"""Return the share of the range of confidence that scores read and that is missing.
 
     Scores compare boxes over .3 with all over .05. Where an image's list begins at a confidence f,
     because low ones were cut off, only the best few were kept, or all confidences are inflated,
@@ -285,7 +285,7 @@ def unseen_warning(share: float) -> tuple[Notice, ...]:
             "low-scores-missing",
             f"{share:.0%} of the confidence that scores read (.05 to .3) is not in these "
             "predictions or in those of the fit: low scores or all but the best boxes were left "
-            "out, or all scores are high or alike, or say little of which boxes are right. The "
+            "out, or all scores are high or equal, or say little of which boxes are right. The "
             "interval is wider by that share of how far accuracies differ; export all boxes from "
             ".01 on",
         ),
@@ -346,7 +346,7 @@ def check_limit(boxes: Boxes, name: str, *, ran: bool = False) -> tuple[Notice, 
 
     Returns
     -------
-    tuple of str
+    tuple of Notice
         One warning where a tenth of the images, and three or more, hold as many boxes as any,
         and these are fewer than the 100 that average precision counts.
     """
@@ -383,8 +383,8 @@ class ConfidentBoxes(NamedTuple):
     """
 
     n: int
-    alone: float  # share without a less confident box of their category on them
-    overlapping: float  # share that overlap another confident box of their category
+    alone: float
+    overlapping: float
 
     @classmethod
     def of(cls, boxes: Boxes) -> ConfidentBoxes:
@@ -423,7 +423,7 @@ def unlike_fit(
 
     Returns
     -------
-    tuple of str
+    tuple of Notice
         One warning at most; none where the site, or each set of the fit, has fewer than
         `FEWEST_SURE`.
     """
@@ -608,7 +608,7 @@ class Looks:
         )
 
     def compare(self, boxes: Boxes) -> tuple[ListStart, tuple[Notice, ...]]:
-        """Find out why new predictions begin where they do, and how they look other than the fit's.
+        """Compare new predictions with those of the fit: where they begin, and how they look.
 
         Parameters
         ----------
@@ -617,7 +617,7 @@ class Looks:
 
         Returns
         -------
-        tuple of ListStart and tuple of str
+        tuple of ListStart and tuple of Notice
             Why they begin where they do; warnings.
 
         Raises
@@ -678,7 +678,7 @@ class Looks:
         return start, tuple(notices)
 
     def start_of(self, boxes: Boxes) -> ListStart:
-        """Say why new predictions begin where they do.
+        """Find out why new predictions begin where they do.
 
         In this order: as those of the fit (within `SAME_FLOOR`); just over one of `floors`; cut
         lists; few boxes, by chance; nearly as those of the fit (within `MOST_ABOVE`); few boxes,

@@ -61,7 +61,7 @@ FEWEST_IMAGES = 5
 
 
 def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tuple[Notice, ...]:
-    """Refuse labels that the boxes show to be of other images, or of resized ones.
+    """Raise `InputError` for labels that the boxes show to be of other images, or of resized ones.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tu
 
     Returns
     -------
-    tuple of str
+    tuple of Notice
         A warning where the sizes of images differ and the boxes lie on the labels nonetheless.
 
     Raises
@@ -253,8 +253,8 @@ def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
 
     Boxes over .5 that lie on labels by an IoU of .5: one warning where by the given words less than
     half lie on a label of their own, and more than half do with one other word for each word, no
-    word twice, each box by the words of the other boxes. Where half or more are right, the same is
-    asked of the words that are not, among each other: two rare words may be exchanged beside a
+    word twice, each box by the words of the other boxes. Where half or more are right, the words
+    that are mostly wrong are tested among each other: two rare words may be exchanged next to a
     frequent one. A majority on either side is no measured figure; docs/results/label_warnings.md
     counts the alarms. At least two words, or a single mistake of the detector would do.
 
@@ -378,10 +378,11 @@ def unseen_by_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     Of detectors that were run on all images, hardly more have no box than have a few, as many as a
     third of their objects. One warning where the scores begin over .05, the images without a box
     are more than three times those with a few by a twentieth of all, and at least five, and where
-    more images have many boxes than have a few. Of real sets of four detectors, cut at four scores,
-    less than one in a hundred that were run on all images are warned of, and two thirds of those
-    that were run on half of them (a test in `tests/sites/test_label_warnings.py`). Where scores
-    begin lower, no labels are needed; see `unseen_images`.
+    those with many boxes are at least as many as those with a few, and five. Of real sets of four
+    detectors, cut at four scores, less than one in a hundred that were run on all images are warned
+    of, and two thirds of those that were run on half of them (a test in
+    `tests/sites/test_label_warnings.py`). Where scores begin lower, no labels are needed; see
+    `unseen_images`.
     """
     if boxes.lists_images or not boxes.floor > LOW_FLOOR:
         return ()
@@ -408,7 +409,7 @@ def unseen_by_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
 
 
 def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
-    r"""Measure how far labelled boxes lie beside the detector's.
+    r"""Measure the offset of labelled boxes from the detector's.
 
     Boxes over .3 and labels of one image and category are paired where each is the other's best
     overlap, by an IoU of .1 or more. The median offset of their centres has the standard error
@@ -620,7 +621,7 @@ def never_predicted(
 
     Returns
     -------
-    tuple of list of str and tuple of str
+    tuple of list of str and tuple of Notice
         The names of these categories; a warning where there are some, with the words that the
         predictions have instead.
     """

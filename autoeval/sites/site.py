@@ -182,9 +182,11 @@ class Site:
         How the boxes look in the detector's own words, with the warnings of labels; of a labelled
         set alone.
     blocks : ndarray of shape (M,), int64, optional
-        Block of time of each image; images of one block are dependent. Default: none are.
+        Block of time of each image; images of one block are dependent. By default all images are
+        independent.
     name, group : str
-        Of a labelled set; of a new site the group of the fit that it belongs to, empty for none.
+        Of a labelled set. A new site has no name, and the group of the fit that it belongs to, or
+        none.
     known : str
         Labelled set of the fit of which these are new images; empty for a new site.
     everywhere : bool
@@ -437,7 +439,7 @@ class Site:
         return self._each(lambda boxes: boxes.as_categories(names, dict(words)))
 
     def _each(self, change: Callable[[Boxes], Boxes]) -> Self:
-        """Return the same with the boxes, and those of the reference, changed alike."""
+        """Return the same with one change of its boxes and of those of the reference."""
         reference = None if self.reference is None else change(self.reference)
         return replace(self, boxes=change(self.boxes), reference=reference)
 

@@ -14,7 +14,7 @@ from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.accuracy.measures import image_counts
 from autoeval.comparison.compare_sites import joint_covariance, probability_of_best
 from autoeval.comparison.paired_labels import difference_with_labels, one_found_by_either
-from autoeval.comparison.unlabelled_difference import SPREAD
+from autoeval.comparison.unlabelled_difference import ERROR_FACTOR
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
@@ -165,7 +165,9 @@ def test_the_variance_of_a_difference_of_counts_knows_one_image_more():
     (one,) = one_found_by_either(np.array([0.5]), np.array([0.5]))
     difference = difference_with_labels(nothing, sample, NOTHING, np.zeros(16), one)
     variance = 1 / 4 * (1 + 3 * 0) / (1 + 3)
-    assert difference.labels.error == pytest.approx(SPREAD * np.sqrt((1 - 4 / 16) * variance / 4))
+    assert difference.labels.error == pytest.approx(
+        ERROR_FACTOR * np.sqrt((1 - 4 / 16) * variance / 4)
+    )
     assert difference.labels.dof == 4
 
 

@@ -222,7 +222,7 @@ def uncovered_images(
 
     Returns
     -------
-    tuple of ndarray of shape (k,), int64, and tuple of str
+    tuple of ndarray of shape (k,), int64, and tuple of Notice
         Positions of such images; warnings.
     """
     outside = np.zeros(len(images), bool)

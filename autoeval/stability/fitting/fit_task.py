@@ -192,7 +192,7 @@ def _score(
         The score table with the group of each source.
     boxes : DataFrame
         The boxes on own images, which are written.
-    warnings : list of str
+    warnings : list of Notice
         What could not be scored.
     """
     recipes, seed = [], observer.settings.seed

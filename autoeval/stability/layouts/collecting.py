@@ -101,7 +101,7 @@ def collect_labels(
         Heights and widths where the layout gives them; the others are read from the files.
     categories : iterable of str
         Those of the layout, whether there are boxes of them or not; others come behind.
-    warnings : iterable of str
+    warnings : iterable of Notice
         Of what was read.
 
     Raises
