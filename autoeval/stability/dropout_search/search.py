@@ -22,7 +22,6 @@ from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.model.pair_table import SAMPLE
 from autoeval.runtime.store import RowStore
 from autoeval.stability.dropout_search.trial import (
-    PARTS,
     Standings,
     Trial,
     executions,
@@ -232,7 +231,7 @@ class SearchResult:
         the images seen), ``share`` of the images, ``undefined`` (sample sets without a score),
         ``fate``.
     executions : ndarray of shape (6,)
-        Work of the `PARTS` of the network.
+        Work of the `PARTS` of the network, 0 of a stage that it lacks.
     summary : dict
         The choice and its price: shares are of naive work, in [0, 1], which measures each dropout
         by itself with passes of the whole network; ``of_shared_clean`` with one clean pass for all;
@@ -270,12 +269,13 @@ def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchRe
     n_specs = len(bench.specs)
     alone = images * naive_executions(n_specs, repeats=repeats, share_clean=False)
     together = images * naive_executions(n_specs, repeats=repeats, share_clean=True)
-    plain, costs = np.ones(len(PARTS)), np.array(_part_costs(bench))
+    costs = np.array(_part_costs(bench))
+    plain = np.where(costs > 0, 1, 0)  # of a stage that the backbone lacks nothing is executed
     results = []
     for name in strategies:
         trial = Trial(bench)
         choice = STRATEGIES[name](trial)
-        table, spent = _table(trial, choice), trial.executions
+        table, spent = _table(trial, choice), trial.executions * plain
         summary = {
             "strategy": name,
             "position": choice.best.position,
@@ -284,7 +284,7 @@ def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchRe
             "r2": choice.r2,
             "r": table.iloc[0]["r"],
             "executions": int(spent.sum()),
-            "naive": int(alone.sum()),
+            "naive": int(alone @ plain),
             "share": float(spent @ plain / (alone @ plain)),
             "share_weighted": float(spent @ costs / (alone @ costs)),
             "share_of_shared_clean": float(spent @ plain / (together @ plain)),

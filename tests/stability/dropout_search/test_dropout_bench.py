@@ -60,6 +60,17 @@ def test_halving_without_elimination_equals_full(boxes_task, tmp_path, few_specs
     assert np.array_equal(whole.bench.sums, parts.bench.sums)
 
 
+def test_a_stage_that_the_backbone_lacks_is_not_executed(boxes_task, tmp_path, monkeypatch):
+    bench = make_bench(boxes_task, tmp_path, n_sets=1, n_images=1)
+    costs = (0.2, 0.2, 0.2, 0.2, 0.0, 0.2)
+    monkeypatch.setattr(type(bench.observer.detector), "part_costs", lambda *_: costs)
+    (result,) = search_dropout(bench, ["full"])
+    assert result.executions[4] == 0 < result.executions[3]
+    assert result.summary["executions"] == result.executions.sum()
+    assert result.summary["naive"] == 285 * 2 * 5 * bench.sizes.sum()
+    assert result.summary["share"] == pytest.approx(result.summary["share_weighted"])
+
+
 def test_work_of_full_by_hand(boxes_task, tmp_path):
     """Clean once and 494 executions for 285 dropouts: 500 for each image."""
     bench = make_bench(boxes_task, tmp_path, n_sets=1, n_images=1)
