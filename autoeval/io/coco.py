@@ -231,7 +231,7 @@ def _box(
 
 
 def _is_turned(entry: Any) -> bool:
-    """Say whether a box was turned in CVAT, which writes it upright, with the angle beside it.
+    """Whether a box was turned in CVAT, which writes it upright, and the angle as an attribute.
 
     A box around a polygon or a mask has no angle of its own.
     """

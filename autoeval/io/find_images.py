@@ -295,12 +295,12 @@ def _checked(image: np.ndarray, position: int) -> np.ndarray:
 
 
 def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
-    """Return those files whose bytes are those of one of some others; none unreadable, none empty.
+    """Return those files whose bytes equal those of some other file; empty ones are left out.
 
     Parameters
     ----------
     files, others : iterable of Path
-        Only files of equal sizes are read.
+        Only files of equal sizes are read; unreadable ones equal none.
     """
     files, others = list(files), list(others)
     sizes, theirs = [_size(path) for path in files], [_size(path) for path in others]
@@ -308,8 +308,8 @@ def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
     digests = {
         content_digest(path) for path, size in zip(others, theirs, strict=True) if size in shared
     }
-    alike = (path for path, size in zip(files, sizes, strict=True) if size in shared)
-    return [path for path in alike if content_digest(path) in digests]
+    same_size = (path for path, size in zip(files, sizes, strict=True) if size in shared)
+    return [path for path in same_size if content_digest(path) in digests]
 
 
 def later_copies(files: Sequence[Path]) -> list[int]:
@@ -319,9 +319,9 @@ def later_copies(files: Sequence[Path]) -> list[int]:
     """
     sizes = [_size(path) for path in files]
     times = Counter(sizes)
-    alike = (k for k, size in enumerate(sizes) if size > 0 and times[size] > 1)
+    same_size = (k for k, size in enumerate(sizes) if size > 0 and times[size] > 1)
     first: dict[bytes, int] = {}
-    return [k for k in alike if first.setdefault(content_digest(files[k]), k) != k]
+    return [k for k in same_size if first.setdefault(content_digest(files[k]), k) != k]
 
 
 def _size(path: Path) -> int:
@@ -350,7 +350,7 @@ def file_stamp(path: PathLike) -> str:
 
 
 def path_stamp(path: PathLike) -> str:
-    """Return where a file lies and its stamp, such as of images that several folders name alike."""
+    """Return the absolute path of a file and its `file_stamp`, ``absent`` without such a file."""
     try:
         return f"{os.path.abspath(path)} {file_stamp(path)}"
     except OSError:
@@ -388,7 +388,7 @@ def copied(images: Sequence[UnlabelledImage]) -> list[int]:
 
 
 def _copies_named(images: Sequence[UnlabelledImage], copies: Sequence[int]) -> list[str]:
-    """Say which images are copies; empty where none is."""
+    """Return a text that names the images that are copies; empty where none is."""
     names = listed([images[k].image_id for k in copies])
     named = f"{len(copies)} of {len(images)} images are copies of another, byte by byte ({names})"
     return [named] if copies else []

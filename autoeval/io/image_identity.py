@@ -581,7 +581,7 @@ class _Fields:
 
     image_id: list[str | None]
     file_name: list[str | None]
-    split: dict[int, str]  # as a data.yaml has it
+    split: dict[int, str]
 
     @classmethod
     def of(cls, images: Sequence[Named | LabelledImage]) -> _Fields:

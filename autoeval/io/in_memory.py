@@ -293,7 +293,7 @@ def not_accepted(given: object) -> InputError:
 
 
 def _described(given: object) -> str:
-    """Say what an object is.
+    """Describe an object for a message.
 
     Examples
     --------

@@ -170,12 +170,15 @@ def sites_of_predictions(
             candidate.read_site(second, images=images, categories=named, present=there),
         )
 
-    beside = {site: path for of in given.references for site, path in _files_by_site(of).items()}
+    of_reference = {
+        site: path for folder in given.references for site, path in _files_by_site(folder).items()
+    }
 
     def _of_site(fitted: AccuracyEstimator, path: Path, site: str) -> Predictions:
-        if site not in beside or REFERENCE_AP not in fitted.rows_:
+        if site not in of_reference or REFERENCE_AP not in fitted.rows_:
             return replace(given, path=path, reference=None, reference_names={})
-        return replace(given, path=path, reference=beside[site], reference_names=reference_names)
+        reference = of_reference[site]
+        return replace(given, path=path, reference=reference, reference_names=reference_names)
 
     lost = tuple(
         Notice("site-not-compared", f"{site}: no predictions of the candidate")

@@ -13,11 +13,11 @@ loses objects (`DriftRule.on_falls`).
 
 Neighbouring images of a camera show much the same, so that their number says too much. Where the
 baseline has several windows, the variance between windows is what a new window has to be compared
-with: it holds whatever makes images of one window alike. Otherwise images next to each other are
-taken together in blocks of 1, 2, 4, ... (batch means, Flegal & Jones 2010), and the length counts
-at which the variance of the mean comes out greatest. Where neighbouring blocks are still alike,
-with a correlation of r, the variance is that of an autoregressive series, (1 + r) / (1 - r) times
-as large. Scenes that are longer than the blocks cannot be seen in so few images: their variance
+with: it includes whatever images of one window have in common. Otherwise images next to each other
+are taken together in blocks of 1, 2, 4, ... (batch means, Flegal & Jones 2010), and the length
+counts at which the variance of the mean is greatest. Where neighbouring blocks still have a
+correlation of r, the variance is that of an autoregressive series, (1 + r) / (1 - r) times as
+large. Scenes that are longer than the blocks cannot be seen in so few images: their variance
 (`DriftRule.scenes`) is added, as the share of the variance of one image that it has at other sites.
 What is tested was chosen at real sites by `benchmarks/changes.py rule`.
 
@@ -40,15 +40,15 @@ from autoeval.monitoring.box_change import AT, Change, ChangeModel, moves
 
 FEWEST_WINDOWS = 5  # of a baseline whose variance between windows counts
 FEWEST_BLOCKS = 16  # of a block length that is tried: the variance of fewer says little
-MOST_ALIKE = 0.95  # correlation of neighbouring blocks: 1 would leave no information
+MOST_CORRELATED = 0.95  # correlation of neighbouring blocks: 1 would leave no information
 ONE_SIDED = 1.645  # quantile of the normal distribution at 95 %
 SCALES = (1, 2, 4, 8)
 LEAST_VARIANCE = 1e-4  # of a probability, or of the predicted change, of one image
 # Probabilities between which tangents are good for.
 TINY = 1e-12
 HIGHEST = 0.99
-ALIKE = 0.05  # difference of probabilities, or of roots of numbers of boxes, that hardly counts
-LEAST_OF_RANK = LEAST_VARIANCE / (2 * ALIKE) ** 2  # variance of a rank that goes with it
+NEGLIGIBLE = 0.05  # difference of probabilities, or of roots of numbers of boxes
+LEAST_OF_RANK = LEAST_VARIANCE / (2 * NEGLIGIBLE) ** 2  # variance of a rank that goes with it
 ALL = ""  # of all categories together
 TESTED = {
     "boxes": "likely boxes an image",
@@ -62,7 +62,7 @@ SHOWN = {"boxes": "sure", "faint": "low", "strength": "squares"}
 """What is shown in place of a square root that is tested."""
 SIDE = "side"  # mean logarithm of the sides of boxes of an image, unlikely ones too
 MOVED = {**TESTED, SIDE: "typical side of boxes, image = 1"}
-"""All numbers that a look says the movement of."""
+"""All numbers whose drift a look reports."""
 RISING = ("empty", SIDE)
 """What rises when a detector loses objects, small ones first; all other numbers fall."""
 Numbers = Mapping[str, np.ndarray]
@@ -185,7 +185,7 @@ def compare_columns(
 def _at_length(
     length: int, before: np.ndarray, after: np.ndarray, least: np.ndarray
 ) -> tuple[tuple[int, int], np.ndarray, np.ndarray]:
-    """Return how many blocks of a length there are, and what they say of each column.
+    """Return the number of blocks of a length, and the variance of each column by them.
 
     Returns
     -------
@@ -194,18 +194,18 @@ def _at_length(
     variance : ndarray of shape (F,)
         Variance of one image that had no neighbours, at least `least`.
     longer : ndarray of shape (F,)
-        How many times as large it is as that of blocks that are independent: (1 + r) / (1 - r),
-        with r the correlation of neighbouring blocks where it is significant, else 0.
+        Ratio to the variance of independent blocks: (1 + r) / (1 - r), with r the correlation of
+        neighbouring blocks where it is significant, else 0.
     """
     of_before, of_after = _block_means(before, length), _block_means(after, length)
     counts = len(of_before), len(of_after)
     around = [part - part.mean(axis=0) for part in (of_before, of_after) if len(part)]
     squares = sum((part**2).sum(axis=0) for part in around)
     products = sum((part[1:] * part[:-1]).sum(axis=0) for part in around)
-    alike = np.minimum(products / np.where(squares > 0, squares, 1.0), MOST_ALIKE)
-    # as blocks that are independent may seem
-    alike = np.where(alike < ONE_SIDED / np.sqrt(sum(counts)), 0.0, alike)
-    longer = (1 + alike) / (1 - alike)
+    r = np.minimum(products / np.where(squares > 0, squares, 1.0), MOST_CORRELATED)
+    # blocks that are independent have such a correlation by chance
+    r = np.where(r < ONE_SIDED / np.sqrt(sum(counts)), 0.0, r)
+    longer = (1 + r) / (1 - r)
     variance = np.maximum(length * squares / max(sum(counts) - 2, 1) * longer, least)
     return counts, variance, longer
 
@@ -293,7 +293,7 @@ class Drift:
 
 @dataclass(frozen=True)
 class SiteLook:
-    """What one look found.
+    """The result of one look at a site.
 
     Parameters
     ----------
@@ -489,7 +489,7 @@ def p_of_evidence(found: Mapping[str, np.ndarray], rule: DriftRule) -> float:
 
 
 class Scale:
-    """A baseline beside the last few windows.
+    """A baseline compared with the last few windows.
 
     Parameters
     ----------
@@ -601,10 +601,10 @@ class Scale:
             max(float(np.var(images if len(images) > 1 else several[0], ddof=1)), LEAST_VARIANCE)
             for images in series
         ]
-        # In its own standard deviations, so that how much neighbours are alike is that of both.
+        # Each in its own standard deviations, so that the correlation of neighbours is of both.
         before, after = series[0] / np.sqrt(variances[0]), series[1] / np.sqrt(variances[1])
-        alike = compare_images(before, after, 1.0)
-        longer = alike.error**2 / sum(1 / n for n in counts)
+        scaled = compare_images(before, after, 1.0)
+        longer = scaled.error**2 / sum(1 / n for n in counts)
         parts = [v / n for v, n in zip(variances, counts, strict=True)]
         dof = sum(parts) ** 2 / sum(
             p**2 / max(n - 1, 1) for p, n in zip(parts, counts, strict=True)
@@ -613,8 +613,8 @@ class Scale:
         return Difference(
             float(series[1].mean() - series[0].mean()),
             float(np.sqrt(longer * sum(parts) + scenes)),
-            max(min(dof / longer, alike.dof), 1.0),
-            alike.units,
+            max(min(dof / longer, scaled.dof), 1.0),
+            scaled.units,
         )
 
     def least(self, category: str) -> np.ndarray:
@@ -641,9 +641,9 @@ class Scale:
         std = np.sqrt(np.maximum(np.diag(covariance), least))
         signs = np.where(np.isin(rule.summed, RISING), -1.0, 1.0)
         # A part of the correlation: so few images show it badly, and weights must not follow that.
-        alike = rule.correlated * covariance / np.outer(std, std)
-        np.fill_diagonal(alike, 1.0)
-        in_std = np.linalg.solve(alike, signs)
+        correlation = rule.correlated * covariance / np.outer(std, std)
+        np.fill_diagonal(correlation, 1.0)
+        in_std = np.linalg.solve(correlation, signs)
         weights = in_std / std
         # Numbers that hardly varied so far may vary as far as the least has it, and all at once.
         lacking = np.sqrt(np.maximum(1 - np.diag(covariance) / least, 0))
@@ -717,8 +717,8 @@ def _summed(numbers: np.ndarray, names: Sequence[str]) -> np.ndarray:
 def smooth_ranks(values: np.ndarray) -> np.ndarray:
     """Return the share of all values that are lower, in [0, 1], in each of P columns, (N, P).
 
-    Values within `ALIKE` of each other count in part, so that differences that are too small to
-    matter hardly order the images of a scene in which nothing moves.
+    Values within `NEGLIGIBLE` of each other count in part, so that differences that are too small
+    to matter hardly order the images of a scene in which nothing moves.
 
     >>> smooth_ranks(np.array([[1.0], [2.0], [2.0], [2.0001]])).round(2).ravel().tolist()
     [0.13, 0.62, 0.62, 0.63]
@@ -735,13 +735,13 @@ def _smooth_ranks(column: np.ndarray) -> np.ndarray:
         n_lower = np.searchsorted(rising, ends, side="right")
         return (n_lower * ends - total[n_lower]) / len(rising)
 
-    return (integral(column + ALIKE) - integral(column - ALIKE)) / (2 * ALIKE)
+    return (integral(column + NEGLIGIBLE) - integral(column - NEGLIGIBLE)) / (2 * NEGLIGIBLE)
 
 
 def _drifts(
     scales: Sequence[Scale], category: str, singles: Sequence[Sequence[Difference]]
 ) -> Iterator[Drift]:
-    """Yield what single numbers of a category say; the size of boxes is tested by its ranks."""
+    """Yield the drift of each number of a category; the size of boxes is tested by its ranks."""
     before = scales[0].mean(category, later=False)
     after = scales[0].mean(category, later=True)
     for name, *of_scales in zip(TESTED, *singles, strict=True):

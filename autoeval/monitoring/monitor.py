@@ -74,7 +74,7 @@ from autoeval.version import __version__
 from autoeval.words import Notice, codes_of, counted, listed, notices_of, prefixed
 
 DRAWS = 4000  # of the accuracies of all sites together
-NOT_JUDGED = {UNREADABLE, TOO_FEW}
+NOT_EVALUATED = {UNREADABLE, TOO_FEW}
 AT_ONCE = 64  # sites whose windows are kept in one transaction
 MOST_CATEGORIES = 4  # of a site that are tested each by itself
 STEADY = 1e-3  # windows whose boxes are less likely than that if nothing changed are not steady
@@ -287,7 +287,7 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[Not
         _monitored_site(name, rows, shown[name], ranks, shared) for name, rows in rows_of.items()
     ]
     return Monitored(
-        tuple(sorted(sites, key=_place)),
+        tuple(sorted(sites, key=_by_urgency)),
         estimator.target,
         estimator.level,
         settings,
@@ -297,15 +297,15 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[Not
     )
 
 
-def _place(site: MonitoredSite) -> tuple[bool, bool, bool, float, str]:
-    """Order sites: alarms first, then changed ones, then by their values, unknown ones last."""
+def _by_urgency(site: MonitoredSite) -> tuple[bool, bool, bool, float, str]:
+    """Key that sorts sites: alarms first, then changed ones, then by value, unknown ones last."""
     unknown = math.isnan(site.value)
     value = 0.0 if unknown else site.value
     return not site.alarms, site.state != CHANGED, unknown, value, site.name
 
 
 class SiteWindows:
-    """The windows of one site; those that did not change since the last run are taken from it.
+    """The windows of one site; those that did not change are taken from the last run.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ class SiteWindows:
         self._n_looked = 0  # rows whose means are in `_steady`, where they are steady
 
     def rows(self, kept: Kept) -> list[dict[str, Any]]:
-        """Return what is known of each window, in order of time.
+        """Return the numbers of each window, in order of time.
 
         A window whose boxes are no longer kept, and that was not computed before, is left out, and
         counted as `n_dropped`.
@@ -472,8 +472,8 @@ class SiteWindows:
         level = shared.settings.labelled.get(self.name)
         if level is None:
             values = [row["value"] for row in self._rows[:n] if row["baseline"]]
-            values = [value for value in values if value == value]
-            level = float(np.mean(values)) if values else float("nan")
+            values = [value for value in values if not math.isnan(value)]
+            level = float(np.mean(values)) if values else math.nan
         look = look_at(
             k + 1 - n,
             [numbers[place] for place in base],
@@ -572,11 +572,11 @@ def _shown(
     complete = [row for row in rows if row["complete"]]
     latest = next(iter((complete or list(rows))[-1:]), None)
     found = reasons_of(latest, learning, settings, target.text)
-    if not NOT_JUDGED & found.keys():
+    if not NOT_EVALUATED & found.keys():
         return latest, found
     for window in reversed(complete[:-1]):
         earlier = reasons_of(window, learning, settings, target.text)
-        if NOT_JUDGED & earlier.keys():
+        if NOT_EVALUATED & earlier.keys():
             continue
         since = f"; this is of {window['window']}, the latest window that could be evaluated"
         standing = {
@@ -656,7 +656,7 @@ def _ranks(
     estimated = {
         name: window
         for name, window in shown.items()
-        if window is not None and window["scores"] and window["value"] == window["value"]
+        if window is not None and window["scores"] and not math.isnan(window["value"])
     }
     values = np.array([window["value"] for window in estimated.values()])
     ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1.0
@@ -693,7 +693,7 @@ def _too_old(images: pd.DataFrame, baseline: Sequence[Window], keep: str) -> lis
 
 
 def _made_with(shared: WatchedSites) -> str:
-    """Return a digest of what the estimate of a window depends on beside its images."""
+    """Return a digest of all that the estimate of a window depends on, but for its images."""
     estimator, settings, categories = shared.estimator, shared.settings, shared.categories
     calibrations = [
         calibration and calibration.to_dict()

@@ -221,7 +221,7 @@ class MonitorStore:
                 "boxes IS NOT NULL, boxes IS NULL OR LENGTH(boxes) > 0 FROM images ORDER BY rowid"
             ).fetchall()
         index = pd.DataFrame(rows, columns=list(INDEX))
-        # of the rows: a column of pandas turns numbers beside None into floats
+        # of the rows: a column of pandas that holds None turns numbers into floats
         taken = [np.datetime64("NaT" if row[3] is None else row[3], "us") for row in rows]
         index["taken"] = np.array(taken, "datetime64[us]")
         return index.astype({"number": int, "kept": bool, "found": bool, "observed_s": float})

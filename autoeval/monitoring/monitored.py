@@ -73,7 +73,7 @@ class MonitorSettings:
         What a site is compared with: its first ``"7d"``, ``"12h"`` or ``"200"`` images, or all
         before a date; by default seven days, or 100 images where none has a time.
     false_alarms : float
-        Probability, at most, that a site ever raises ``fell`` or ``changed`` whose images go on
+        Largest probability of ever raising ``fell`` or ``changed`` at a site whose images go on
         showing the scenes of its baseline; over 0 and under 1.
     alarm_below : float, optional
         Level of the target, over 0 and under 1, under which a site is ``below``, by the whole
@@ -137,7 +137,7 @@ class MonitorSettings:
             points_at(self.score_thr, self.iou)  # refuses what is no threshold
         elif self.iou != IOUS[0]:
             raise InputError(
-                f"Expected a score threshold beside an IoU of {self.iou:g}, which is that of true "
+                f"Expected a score threshold with an IoU of {self.iou:g}, which is that of true "
                 "positives over it."
             )
         if self.alarm_below is not None and not 0 < self.alarm_below < 1:
@@ -146,7 +146,7 @@ class MonitorSettings:
             )
 
     def check(self, estimator: AccuracyEstimator) -> None:
-        """Refuse, before anything is observed, what an estimator cannot give.
+        """Check that an estimator can give what is requested, before anything is observed.
 
         Raises
         ------
@@ -228,7 +228,7 @@ class SiteCategories:
         return replace(made, named=given is not None, present=present)
 
     def check(self, known_words: Sequence[str]) -> list[Notice]:
-        """Refuse categories without a known word of the detector.
+        """Check that categories have a known word of the detector.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class SiteCategories:
         Raises
         ------
         InputError
-            If `present` names another category.
+            If `present` names another category, or no word of a category is known.
         """
         checked_present(self.present, None, tuple(self.named or self.of_fit or known_words))
         categories = [self.named, *self.of_site.values()]
@@ -624,12 +624,11 @@ def reasons_of(
 
 
 def moved_texts(look: SiteLook) -> list[str]:
-    """Say which numbers of the boxes moved, three at most, those of all categories first.
+    """Describe which numbers of the boxes moved, three at most, those of all categories first.
 
     Those with a probability of at most `CLEAR`; where all together moved and none of them so
     clearly, those that moved most.
     """
-    # All together may have moved where no single number did so clearly: then those that moved most.
     least = min((drift.p for drift in look.drifts), default=0.0)
     clear = (drift for drift in look.drifts if drift.p <= max(CLEAR, least))
     drifts = sorted(clear, key=lambda drift: drift.category != ALL)

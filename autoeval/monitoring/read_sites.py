@@ -54,7 +54,7 @@ RESULTS = re.compile(
 """Ends of the names of results files, also compressed: one that is not read so is named as such."""
 HIDDEN = re.compile(r"(^|/)\.")
 LISTS = ("", ".txt", ".json")
-MOST_ALIKE = 3  # warnings that differ in their numbers alone and are shown each
+MOST_SIMILAR = 3  # warnings that differ in their numbers alone and are shown each
 NUMBER = re.compile(r"\d+(\.\d+)?")
 IN_BATCH = 128
 
@@ -381,7 +381,7 @@ def _images_of_files(files: Sequence[ResultsFile], observed: Iterable[str]) -> d
 def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Notice]:
     """Return each warning once, with the files it is of.
 
-    Of more than `MOST_ALIKE` that differ in their numbers alone the first is an example.
+    Of more than `MOST_SIMILAR` that differ in their numbers alone the first is an example.
     """
     files: dict[Notice, list[str]] = {}
     for name, note in notes.items():
@@ -390,13 +390,13 @@ def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Notice]:
     kinds: dict[str, list[Notice]] = {}
     for warning in files:
         kinds.setdefault(NUMBER.sub("0", warning), []).append(warning)
-    for alike in kinds.values():
-        if len(alike) <= MOST_ALIKE:
-            for warning in alike:
+    for similar in kinds.values():
+        if len(similar) <= MOST_SIMILAR:
+            for warning in similar:
                 yield from prefixed(listed(files[warning], most=3), [warning])
             continue
-        names = [name for warning in alike for name in files[warning]]
-        yield from prefixed(f"{listed(names, most=3)}; in {files[alike[0]][0]}", alike[:1])
+        names = [name for warning in similar for name in files[warning]]
+        yield from prefixed(f"{listed(names, most=3)}; in {files[similar[0]][0]}", similar[:1])
 
 
 @dataclass(frozen=True)
@@ -457,20 +457,20 @@ def site_observer(
     detector : ImageDetector
         The same detector as in the fit.
     reference : Reference, optional
-        Run beside it; by default that of the fit, where it was a detector.
+        Run on the same images; by default that of the fit, where it was a detector.
     reading : ImageLoading, optional
         How images are loaded.
 
     Raises
     ------
     InputError
-        If the detector is another one, and if a reference is missing, is read by nothing, or is
-        predictions.
+        If the detector is not that of the fit, or a reference is missing, would not be read, or is
+        given as predictions.
     """
     if isinstance(reference, PredictionsReference):
         raise InputError(
-            "Beside a detector that is run on the images of sites a reference detector is run, too "
-            "(--reference ALIAS): its results files belong to --predictions."
+            "Where a detector is run on the images of sites its reference detector is run, too "
+            "(--reference ALIAS): results files of a reference belong to --predictions."
         )
     if reference is None and {*REFERENCE_FEATURES} & {*estimator.regression_.features_}:
         reference = fitted_reference(estimator.loading_)

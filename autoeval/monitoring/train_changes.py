@@ -145,8 +145,8 @@ def _best_deviations(blocks: Blocks) -> np.ndarray:
 
     def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = blocks.loss(np.exp(logs))
-        strayed = (logs - GUESS) / WIDTH
-        return value + 0.5 * (strayed**2).sum(), slope + strayed / WIDTH
+        deviation = (logs - GUESS) / WIDTH
+        return value + 0.5 * (deviation**2).sum(), slope + deviation / WIDTH
 
     bounds = [(guess - FURTHEST, guess + FURTHEST) for guess in GUESS]
     return minimize(loss, GUESS, jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-4).x

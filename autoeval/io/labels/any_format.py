@@ -18,8 +18,8 @@ from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.image_identity import Named, match_images
 from autoeval.io.image_lists import image_folders, load_image_folder, refuse_archive, with_sizes
-from autoeval.io.labels.beside import holds_images
 from autoeval.io.labels.content import LabelFormat, LabelSet
+from autoeval.io.labels.pairing import holds_images
 from autoeval.io.labels.voc import VOC
 from autoeval.io.labels.yolo import YOLO, is_nearly_yolo
 from autoeval.runtime.files import PathLike, is_json, read_json

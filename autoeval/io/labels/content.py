@@ -152,11 +152,12 @@ class LabelSet:
     categories : tuple of str
         In the order of the files.
     boxes : BoxColumns
+        Labelled boxes, areas to ignore among them.
     img_dir : Path, optional
         Folder that the file names are relative to, where it is known.
     unlabelled : tuple of str
-        Images of the folder that no label file speaks of, as paths relative to it. Formats of one
-        label file for each image tell them from images that hold nothing; elsewhere it is empty.
+        Images of the folder without a label file, as paths relative to it. Only formats with one
+        label file for each image distinguish them from images that hold nothing; elsewhere empty.
     warnings : tuple of Notice
         What was left out or repaired, one sentence each.
     numbers : tuple of str
@@ -261,7 +262,7 @@ def held_out_of_training(content: LabelSet) -> LabelSet:
 
 
 def never(path: Path) -> bool:
-    """Recognise nothing: for layouts that are read only where they are named."""
+    """Return False: for layouts that are read only where they are named."""
     return False
 
 

@@ -17,7 +17,6 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_lists import walk
 from autoeval.io.images import image_size
-from autoeval.io.labels.beside import folder_of_images, holds_images, pair_up, without_size
 from autoeval.io.labels.content import (
     BoxColumns,
     LabelFormat,
@@ -26,6 +25,7 @@ from autoeval.io.labels.content import (
     around_shapes,
     around_turned,
 )
+from autoeval.io.labels.pairing import folder_of_images, holds_images, pair_up, without_size
 from autoeval.runtime.files import BadItems
 from autoeval.words import Notice, printable
 
@@ -52,7 +52,7 @@ class _Object:
     category: str
     corners: tuple[float, float, float, float]
     difficult: bool
-    turned: float = 0.0  # degrees about its centre
+    turned: float = 0.0
 
 
 def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = None) -> LabelSet:

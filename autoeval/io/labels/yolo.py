@@ -22,7 +22,6 @@ from autoeval.errors import InputError
 from autoeval.io.image_identity import SUFFIXES
 from autoeval.io.image_lists import sorted_files, suffix_of, walk
 from autoeval.io.images import image_size
-from autoeval.io.labels.beside import LabelPairs, folder_of_images, pair_up, without_size
 from autoeval.io.labels.content import (
     BoxColumns,
     LabelFormat,
@@ -30,6 +29,7 @@ from autoeval.io.labels.content import (
     LabelSet,
     around_shapes,
 )
+from autoeval.io.labels.pairing import LabelPairs, folder_of_images, pair_up, without_size
 from autoeval.runtime.files import BadItems, read_yaml
 from autoeval.words import Notice, listed, printable
 

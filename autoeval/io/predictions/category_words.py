@@ -47,7 +47,7 @@ ON_LABEL = 0.5  # IoU
 FEWEST_ON_LABEL = 20  # boxes
 A_FIFTH = 0.2  # of the boxes on labels
 LEAST_SCORE = 0.05  # of boxes whose scores count for the frequency of their category
-PRIOR = 0.05  # weight of all categories alike beside the frequencies of the fit
+PRIOR = 0.05  # weight of equal frequencies of all categories, added to those of the fit
 CLEARLY = 0.5  # nats a box by which one way is more likely than another
 FAR = 1.0  # the same, where a file of the same kind as in the fit is doubted
 

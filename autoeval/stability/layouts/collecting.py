@@ -17,8 +17,8 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_lists import load_image_folder
 from autoeval.io.images import image_size
-from autoeval.io.labels.beside import without_size
 from autoeval.io.labels.content import ANY, BoxColumns, LabelledBox, LabelSet
+from autoeval.io.labels.pairing import without_size
 from autoeval.runtime.files import MALFORMED, BadItems, fault
 from autoeval.words import Notice, listed, printable
 
