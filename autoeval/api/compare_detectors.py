@@ -153,9 +153,23 @@ def compare(
 
     Examples
     --------
-    >>> import autoeval
-    >>> fits = {"old": "work_dirs/old", "new": "work_dirs/new"}
-    >>> print(autoeval.compare(fits, ["old.json", "new.json"], images="site"))  # doctest: +SKIP
+    One detector twice, the second time without every third of its boxes (mostly the estimators are
+    work dirs of fits, and predictions and images are paths):
+
+    >>> from autoeval import fit
+    >>> size = {"height": 480, "width": 640}
+    >>> images = [{"id": k, "file_name": f"{k}.jpg", **size} for k in range(12)]
+    >>> cars = [
+    ...     {"image_id": k // 2, "category_id": 1, "bbox": [20 + 300 * (k % 2), 99, 60, 40]}
+    ...     for k in range(24)
+    ... ]
+    >>> labels = {"images": images, "categories": [{"id": 1, "name": "car"}], "annotations": cars}
+    >>> boxes = [{**car, "score": 0.9 - 0.03 * k} for k, car in enumerate(cars)]
+    >>> boxes += [{**car, "bbox": [20, 300, 60, 40], "score": 0.02} for car in cars[::2]]
+    >>> fitted, fewer = fit(labels, boxes), [box for k, box in enumerate(boxes) if k % 3]
+    >>> compared = compare({"all": fitted, "fewer": fitted}, [boxes, fewer], images=labels)
+    >>> compared.detectors, compared.value > 0
+    (('all', 'fewer'), True)
     """
     from autoeval.comparison.compare_sites import KnownOfDetectors, SiteLabels, compare_sites
     from autoeval.estimation.given import Predictions, given_boxes, plan_beside, read_labels
@@ -378,8 +392,8 @@ def _boxes(
     found: dict[str, Predictions | Detector | None] = {}
     for (name, fitted), item, said in zip(fits.items(), given, facts, strict=True):
         if item is not None:
-            beside = of_reference if name in with_reference or not with_reference else {}
-            found[name] = given_boxes_of(item, {**said, **beside})
+            of_item = of_reference if name in with_reference or not with_reference else {}
+            found[name] = given_boxes_of(item, {**said, **of_item})
             continue
         found[name] = detector_of_fit(fitted, of_run)
     paths = [

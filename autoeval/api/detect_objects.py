@@ -91,10 +91,20 @@ def detect(
 
     Examples
     --------
-    >>> import autoeval
-    >>> boxes = autoeval.detect("best.pt", "site/images", "boxes.parquet")  # doctest: +SKIP
-    >>> fitted = autoeval.AccuracyEstimator.load("fit")  # doctest: +SKIP
-    >>> print(fitted.predict("boxes.parquet"))  # doctest: +SKIP
+    A detector that finds the same car in each of two images (mostly it is a name such as
+    ``"best.pt"``, and images are a folder):
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from autoeval.detectors.black_box import BlackBoxDetector
+    >>> def find(images):
+    ...     n = len(images)
+    ...     return [[[8, 8, 48, 28]]] * n, [[0.9]] * n, [["car"]] * n
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     images = [np.zeros((48, 64, 3), np.uint8)] * 2
+    ...     boxes = detect(BlackBoxDetector(find, ["car"]), images, f"{folder}/boxes.parquet")
+    >>> boxes.categories, boxes.boxes.tolist()  # xyxy in pixels
+    (('car',), [[8.0, 8.0, 48.0, 28.0], [8.0, 8.0, 48.0, 28.0]])
     """
     from autoeval.estimation.observation.kept_observer import keeping
     from autoeval.estimation.observation.observing import Observer
@@ -132,7 +142,7 @@ def _detector(detector: Any, run: DetectorOptions) -> Detector:
     Raises
     ------
     InputError
-        If it is no detector that is run, options are given beside a `Detector`, or it has a
+        If it is no detector that is run, options are given with a `Detector`, or it has a
         reference.
     """
     from autoeval.estimation.run_detector import Detector

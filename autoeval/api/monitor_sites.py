@@ -110,7 +110,7 @@ def monitor(
         What label estimate --json, or estimate --labels --json, printed for a site's baseline, as
         SITE=FILE: its level, in place of an estimate (in Python also the number).
     false_alarms : float
-        Probability, at most, that a site ever raises one while it goes on showing the scenes of its
+        Largest probability that a site ever raises one while it goes on showing the scenes of its
         baseline.
     alarm_below : float, optional
         Alarm at a site whose interval in the latest complete window lies below it, such as .6.
@@ -193,8 +193,8 @@ def monitor(
         reason = "is about images that a detector is run on, and --predictions need none of it."
         refuse_given({"img_dir": img_dir}, reason)
     if against is None:
-        beside = {"against_predictions": against_predictions, "against_known": against_known}
-        refuse_given(beside, "goes with --against")
+        of_against = {"against_predictions": against_predictions, "against_known": against_known}
+        refuse_given(of_against, "goes with --against")
     elif by_files != (against_predictions is not None):
         raise InputError(
             "--against FILE takes --against-predictions DIR where --predictions are given, the "

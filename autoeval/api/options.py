@@ -366,7 +366,7 @@ def check_names(options: Mapping[str, Any], known: type = SiteOptions) -> None:
 
 
 def _reference(options: Mapping[str, Any]) -> Any:
-    """Return the reference beside a detector that is run: another one, or its boxes.
+    """Return the reference of a detector that is run: another detector, or its boxes.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ def _reference(options: Mapping[str, Any]) -> Any:
         return None
     if len(given) > 1:
         raise InputError(
-            "Expected one --reference beside a detector that is run but got "
+            "Expected one --reference with a detector that is run but got "
             f"{listed(given)}: several are given by their boxes, with --predictions."
         )
     (named,) = given

@@ -470,7 +470,7 @@ def site_observer(
     if isinstance(reference, PredictionsReference):
         raise InputError(
             "Where a detector is run on the images of sites its reference detector is run, too "
-            "(--reference ALIAS): results files of a reference belong to --predictions."
+            "(--reference ALIAS): its results files belong to --predictions."
         )
     if reference is None and {*REFERENCE_FEATURES} & {*estimator.regression_.features_}:
         reference = fitted_reference(estimator.loading_)
