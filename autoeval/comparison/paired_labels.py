@@ -72,7 +72,7 @@ from autoeval.labels.plan import (
     inverse_probabilities,
 )
 from autoeval.labels.values import LEVELS, NOTHING, ValueWithError, VariancePrior, combine
-from autoeval.sites.label_warnings import check_labels, contradicted_by_boxes, labelled_twice
+from autoeval.sites.label_warnings import check_labels, contradicted_by_boxes, odd_labels
 from autoeval.sites.site import Site
 from autoeval.words import Notice, prefixed
 
@@ -383,7 +383,7 @@ def pair_labels(
             sums = [denominators(point.measure, count) for count in counts]
             with np.errstate(divide="ignore"):  # a measure that is not defined
                 of_one[name] = 1 / np.average(sums, axis=1, weights=weights)
-    warnings += labelled_twice(truth)
+    warnings += odd_labels(truth)
     return PairedLabels(
         sites, sample, blocks, rankings, accuracies, tuple(warnings), pooled, sizes, of_one
     )

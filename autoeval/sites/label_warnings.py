@@ -17,7 +17,7 @@ import numpy as np
 
 from autoeval.accuracy.coco_evaluation import top_detections
 from autoeval.accuracy.measures import RankedDetections
-from autoeval.boxes import Boxes, overlapping_pairs
+from autoeval.boxes import BEYOND, Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.predictions.covered_images import LOW_FLOOR
@@ -45,6 +45,7 @@ FEWEST_EXCHANGED = 20  # boxes on labels, under which words are not compared
 EXAMPLES = 3  # that a message names
 SAME_OBJECT = 0.9  # IoU from which two labels of a category mark one object
 MANY_TWICE = 0.02  # share of labels that lie on another one
+MANY_BEYOND = 0.1  # share of labels that end beyond their image
 FEWEST_OF_WORD = 8  # boxes of a word that the other side lacks, for it to be named
 FEWEST_CONFIDENT = 20  # boxes, for confidence to be compared with precision
 TOO_CONFIDENT = 0.1  # mean confidence less precision; beyond two standard errors, too
@@ -557,7 +558,7 @@ def label_warnings(
     return (
         *check_labels(truth, [boxes], name),
         *contradicted_by_boxes(boxes, truth, ranked),
-        *labelled_twice(truth),
+        *odd_labels(truth),
     )
 
 
@@ -576,29 +577,39 @@ def contradicted_by_boxes(
     )
 
 
-def labelled_twice(truth: Boxes) -> tuple[Notice, ...]:
-    """Count labelled boxes that overlap another of their image and category by an IoU of .9.
+def odd_labels(truth: Boxes) -> tuple[Notice, ...]:
+    """Warn of labels that are odd by themselves: objects labelled twice, boxes beyond images.
 
-    One warning where they are more than 2 %: the second of each pair counts as missed.
+    Labelled boxes are counted that overlap another of their image and category by an IoU of .9,
+    and those that end more than 2 % beyond the sides of their image. One warning each where they
+    are more than 2 %, and more than 10 %: trackers draw a few objects beyond the image.
 
     Parameters
     ----------
     truth : Boxes
         The labels.
     """
+    odd = list[Notice]()
     single = truth.where(~truth.crowd)
     cell = single.image * len(single.categories) + single.label
     rows, columns, _ = overlapping_pairs(single.boxes, cell, single.boxes, cell, least=SAME_OBJECT)
     twice = len(np.unique(rows[rows != columns]))
-    if twice <= MANY_TWICE * len(single):
-        return ()
-    return (
-        Notice(
-            "labelled-twice",
+    if twice > MANY_TWICE * len(single):
+        text = (
             f"{twice} of {len(single)} labelled boxes lie on another one of their category: is "
-            "each object labelled once? Those that are labelled twice count as missed",
-        ),
-    )
+            "each object labelled once? Those that are labelled twice count as missed"
+        )
+        odd.append(Notice("labelled-twice", text))
+    sides = single.sizes[single.image, ::-1]  # NaN, which nothing exceeds, where not known
+    ends = np.maximum(single.boxes[:, 2:] - sides, -single.boxes[:, :2])
+    beyond = int((ends > (BEYOND - 1) * sides).any(axis=1).sum())
+    if beyond > MANY_BEYOND * len(single):
+        text = (
+            f"{beyond} of {len(single)} labelled boxes reach more than 2 % beyond their images: "
+            "are some of them corners [x1, y1, x2, y2], or in pixels of resized images?"
+        )
+        odd.append(Notice("boxes-beyond-images", text))
+    return tuple(odd)
 
 
 def never_predicted(

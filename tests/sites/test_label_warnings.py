@@ -23,9 +23,9 @@ from autoeval.sites.label_warnings import (
     contradicted,
     exchanged_words,
     label_warnings,
-    labelled_twice,
     labels_elsewhere,
     never_predicted,
+    odd_labels,
     of_other_images,
     of_other_size,
     overconfident,
@@ -277,13 +277,28 @@ def test_one_thing_by_two_words():
 
 
 def test_labelled_twice():
-    assert labelled_twice(truth(range(100))) == ()
-    (warning,) = labelled_twice(truth([*range(100), *range(2)]))
+    assert odd_labels(truth(range(100))) == ()
+    (warning,) = odd_labels(truth([*range(100), *range(2)]))
     assert warning.startswith("4 of 102 labelled boxes")
-    assert labelled_twice(truth([*range(100), 0])) == ()  # 2 of 101
+    assert odd_labels(truth([*range(100), 0])) == ()  # 2 of 101
     aside = truth([*range(100), *range(5)])
     aside.boxes[100:] += 20
-    assert labelled_twice(aside) == ()
+    assert odd_labels(aside) == ()
+
+
+def test_labels_that_end_beyond_their_images():
+    """Corners in the place of widths and heights, of 10 and of 11 of 100 labels."""
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", (100, 100)) for k in range(100))
+    of_image, inside = np.arange(100), np.tile([60.0, 10, 70, 30], (100, 1))
+    for n, codes in ((10, []), (11, ["boxes-beyond-images"])):
+        corners = inside.copy()
+        corners[:n, 2:] += corners[:n, :2]
+        labels = Boxes(images, ("car",), of_image, np.zeros(100, np.int64), corners)
+        assert [warning.code for warning in odd_labels(labels)] == codes
+    unsized = tuple(replace(image, size=None) for image in images)
+    assert odd_labels(replace(labels, images=unsized)) == ()
+    left = replace(labels, boxes=inside - [70, 0, 0, 0])
+    assert [warning.code for warning in odd_labels(left)] == ["boxes-beyond-images"]
 
 
 N_BUSY = 40  # images of four objects each

@@ -163,9 +163,16 @@ def find_words(
     used = list(dict.fromkeys(normal_id(n) for n, word in kinds if word is None))
     numbers = own or how.numbers
     in_file = [str(word) for _, word in kinds if word is not None]
-    in_file += numbers.values() if used else ()
-    spelt = known_spellings(in_file, [*(how.words or how.numbers.values())])
-    left_out = (spelt_otherwise(spelt),) if spelt else ()
+    known = [*(how.words or how.numbers.values())]
+    if used:  # the words of numbers are of the file where it has them, or else may be respelt
+        in_file += own.values() or [word for word in numbers.values() if word not in known]
+    spelt = known_spellings(in_file, known)
+    left_out = [spelt_otherwise(spelt)] if spelt else []
+    apart = known_spellings([word for word in in_file if word not in known], known)
+    pairs = [f"{word} beside {apart[word]}" for word in apart if word not in spelt]
+    if pairs:
+        text = f"words of {path} differ by case or separators alone, and are two categories: "
+        left_out.append(Notice("words-nearly-equal", f"{text}{listed(pairs, 3)}"))
     numbers = {number: spelt.get(word, word) for number, word in numbers.items()}
     chosen, numbering, warnings = numbers, Numbering(positions=positions), tuple[Notice, ...]()
     if used:
@@ -207,7 +214,7 @@ def find_words(
     if not positions:  # with the numbers of entries that have both
         by_number |= {normal_id(n): word for (n, _), word in words.items() if n is not None}
     numbering = replace(numbering, others=lookups)
-    found = Words(categories, label, by_number, left_out, warnings, numbering)
+    found = Words(categories, label, by_number, tuple(left_out), warnings, numbering)
     if not (numbering.decided or how.undecided):
         raise undecided_numbers(path, found)
     return found

@@ -326,5 +326,16 @@ def test_other_spellings_of_a_known_word_are_that_word(tmp_path):
     words = [boxes.categories[k] for k in boxes.label]
     # "Car" is another category of this detector, which has "car", too
     assert words == ["traffic light", "car", "Car", "cup-holder", "person"]
-    (note,) = boxes.left_out
+    note, warning = boxes.left_out
     assert note.code == "words-spelt-otherwise" and "Traffic_Light for traffic light" in note
+    assert warning.code == "words-nearly-equal" and "Car beside car" in warning
+
+
+def test_words_beside_numbers_are_spelt_otherwise_than_those_of_the_labels(tmp_path):
+    """The words of the labels are none of the file, where only some of its rows have numbers."""
+    row = {"image_id": 1, "bbox": [1, 1, 5, 5], "score": 0.4}
+    rows = [row | {"category": "CAR"}, row | {"category_id": 3}, row | {"category": "Person"}]
+    (tmp_path / "boxes.json").write_text(json.dumps(rows))
+    boxes = read_predictions(tmp_path / "boxes.json", numbers={"1": "person", "3": "car"})
+    assert [boxes.categories[k] for k in boxes.label] == ["car", "car", "person"]
+    assert [notice.code for notice in boxes.left_out] == ["words-spelt-otherwise"]
