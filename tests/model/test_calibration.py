@@ -187,3 +187,23 @@ def test_a_step_that_leads_too_far_is_halved(family, start):
     thrice = fit_regression(terms, y, family, mean, weak, weights=1 + 2 * y)
     again = fit_regression(np.ones((1, 1006)), np.append(np.ones(6), y), family, mean, weak)
     np.testing.assert_allclose(thrice, again, rtol=1e-10)
+
+
+@pytest.mark.parametrize("count", [50.0, 400.0])
+def test_many_missed_objects_are_fitted_where_few_are_usual(count):
+    """The first step is to a logarithm of hundreds, the least loss at that of the count."""
+    terms, usual, weak = np.ones((1, 30)), np.array([-2.0]), np.array([[1e-9]])
+    fitted = fit_regression(terms, np.full(30, count), poisson, usual, weak)
+    np.testing.assert_allclose(fitted, [np.log(count)], atol=1e-9)
+
+
+def test_missed_objects_of_a_dense_site_have_the_least_loss():
+    """Aerial images of up to 49 objects, few of them found: any other search finds it, too."""
+    rng = np.random.default_rng(0)
+    image = np.repeat(np.arange(65), rng.integers(0, 60, 65))
+    terms = image_terms(rng.uniform(0, 0.4, len(image)), image, 65)
+    y = rng.poisson(np.linspace(20, 49, 65)).astype(float)
+    mean, precision = np.array([-0.8, -2.7, 4.0]), np.diag([1.0, 0.1, 0.1])
+    fitted = fit_regression(terms, y, poisson, mean, precision)
+    gradient = terms @ (np.exp(fitted @ terms) - y) + precision @ (fitted - mean)
+    np.testing.assert_allclose(gradient, 0, atol=1e-6)
