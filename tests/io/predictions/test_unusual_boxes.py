@@ -175,6 +175,11 @@ def test_corners_are_recognised_without_the_sizes_of_images(folder, shared, tmp_
             corners = [{**row, "bbox": _corners(row["bbox"])} for row in widths]
             with pytest.raises(InputError, match=r"write \[x1, y1, x2 - x1, y2 - y1\]"):
                 read_predictions(_rewritten(tmp_path, corners), numbers=NUMBERS)
+            if least:  # of few boxes hardly one may lie at an edge
+                continue
+            centres = [{**row, "bbox": _centre(row["bbox"])} for row in widths]
+            with pytest.raises(InputError, match=r"write \[x - w / 2, y - h / 2, w, h\]"):
+                read_predictions(_rewritten(tmp_path, centres), numbers=NUMBERS)
 
 
 NUMBERS = {str(k): f"category {k}" for k in range(100)}
@@ -185,9 +190,35 @@ def _corners(bbox):
     return [x, y, x + width, y + height]
 
 
+def _centre(bbox):
+    x, y, width, height = bbox
+    return [x + width / 2, y + height / 2, width, height]
+
+
 def _rewritten(folder, rows):
     (folder / "rows.json").write_text(json.dumps(rows))
     return folder / "rows.json"
+
+
+@pytest.mark.parametrize(
+    ("at_edge", "nearer", "refused"),
+    [(10, 0, True), (9, 0, False), (10, 1, False)],
+)
+def test_centres_are_half_a_side_or_more_from_the_edges(at_edge, nearer, refused, tmp_path):
+    """Of 60 boxes, 20 wide and high, ten begin at the edge of their image."""
+    firsts = [10] * at_edge + [9] * nearer
+    firsts += [30] * (60 - len(firsts))
+    rows = [
+        {"image_id": k, "category_id": 1, "score": 0.5, "bbox": [first, 40, 20, 20]}
+        for k, first in enumerate(firsts)
+    ]
+    if refused:
+        with pytest.raises(InputError, match="centre x"):
+            read_predictions(_rewritten(tmp_path, rows), numbers=NUMBERS)
+    else:
+        assert len(read_predictions(_rewritten(tmp_path, rows), numbers=NUMBERS)) == 60
+    images = [LabelledImage(str(k), f"{k}.jpg", (200, 200)) for k in range(60)]
+    assert len(read_predictions(_rewritten(tmp_path, rows), images=images, numbers=NUMBERS)) == 60
 
 
 @pytest.mark.parametrize(
