@@ -132,8 +132,15 @@ def site_of_files(
     )
     boxes = site.boxes
     warnings, left_out = list[Notice](), list[Notice]()
-    for note in (*unplaced, *site.left_out):  # an image that is in no list is a warning
-        (warnings if note.code == "images-not-placed" else left_out).append(note)
+    of_input = {"images-not-placed"}  # an image that is in no list is a warning
+    if named and Path(str(images)).is_dir():
+        names = [image.file_name for image in described or ()]
+        of_input |= set() if names == sorted(names) else {"images-by-place"}
+    for note in (*unplaced, *site.left_out):
+        if note.code in of_input:
+            warnings.append(_in_which_order(note) if note.code == "images-by-place" else note)
+        else:
+            left_out.append(note)
     warnings += boxes.warnings
     if site.reference is not None:
         reference, cut = reference_as_in_fit(site.reference, looks)
@@ -169,6 +176,16 @@ def site_of_files(
         return site.as_categories(list(categories), words_of(categories))
     known = [name for name in present if name in looks.categories]
     return site.knowing(known) if known else site
+
+
+def _in_which_order(note: Notice) -> Notice:
+    """Warn that items are taken in the order of a folder, which programs sort in two ways."""
+    text = (
+        f"{note} of the folder, whose names are sorted by their numbers (2.jpg before 10.jpg), and "
+        "not as Python sorts them (10.jpg before 2.jpg). Give the paths of the images in the order "
+        "of the items"
+    )
+    return Notice("images-by-place", text)
 
 
 def listed_images(

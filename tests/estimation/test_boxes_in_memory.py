@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from labelled_site import estimate_labelled
+from PIL import Image
 
 import autoeval
 from tests.commands.predicted_world import write_world
@@ -43,6 +44,19 @@ def test_a_fit_and_an_estimate_are_those_of_the_files(world, fitted):
         assert (estimate.value, estimate.lower) == (wanted.value, wanted.lower)
     labelled = estimate_labelled(in_memory, new_boxes, new_labels, images=new_labels)
     assert labelled.value == estimate_labelled(fitted, world[3], world[2], images=world[2]).value
+
+
+@pytest.mark.parametrize(("form", "severity"), [("{}.jpg", "warning"), ("{:02}.jpg", "note")])
+def test_items_in_the_order_of_a_folder_that_can_be_sorted_in_two_ways_are_warned_of(
+    fitted, tmp_path, form, severity
+):
+    """2.jpg is before 10.jpg by their numbers, and behind it as Python sorts them."""
+    item = {"boxes": [[10.0, 10, 60, 60]], "scores": [0.9], "labels": ["thing 1"]}
+    for k in range(12):
+        Image.new("L", (200, 200)).save(tmp_path / form.format(k))
+    estimate = fitted.predict([item] * 12, images=tmp_path)
+    notices = (*estimate.warnings, *estimate.site.left_out)
+    assert {n.severity for n in notices if n.code == "images-by-place"} == {severity}
 
 
 def test_a_single_word_of_a_category_is_no_list_of_letters(world):
