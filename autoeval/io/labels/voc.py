@@ -30,6 +30,8 @@ from autoeval.runtime.files import BadItems
 from autoeval.words import Notice, printable
 
 _ROOT = "annotation"
+DIFFICULT = {"true": True, "yes": True} | dict.fromkeys(("", "false", "no", "unspecified"), False)
+"""What tools write in the place of 1 and 0, in small letters."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def parse_xml(file: Path, root_name: str) -> ElementTree.Element:
 
 
 def _object(file: Path, image_id: str, entry: ElementTree.Element) -> _Object:
-    """Read an object; `InputError` if it lacks a name or a box."""
+    """Read an object; `InputError` if it lacks a name or a box, or is neither difficult nor not."""
     name = (entry.findtext("name") or "").strip()
     try:
         corners, turned = _corners(entry)
@@ -160,7 +162,11 @@ def _object(file: Path, image_id: str, entry: ElementTree.Element) -> _Object:
             f"{printable(file)}: expected each object to have a name and a bndbox of xmin, ymin, "
             "xmax and ymax."
         )
-    difficult = (entry.findtext("difficult") or "0").strip() in ("1", "true", "True")
+    stated = (entry.findtext("difficult") or "").strip().lower()
+    try:
+        difficult = DIFFICULT[stated] if stated in DIFFICULT else float(stated) != 0
+    except ValueError:
+        raise InputError(f"{printable(file)}: expected difficult 0 or 1, got {stated!r}.") from None
     return _Object(image_id, name, corners, difficult, turned)
 
 

@@ -35,11 +35,25 @@ def test_a_box_that_begins_at_zero_shows_that_pixels_count_from_zero(write):
 
 
 def test_difficult_objects_are_areas_to_ignore(write):
-    objects = [
-        thing(1, 1, 2, 2, more=f"<difficult>{value}</difficult>") for value in ("1", "0", "True")
-    ]
-    labels = read(write, annotation(*objects))
-    assert [box.iscrowd for box in labels.boxes] == [True, False, True]
+    stated = {
+        "1": True,
+        "0": False,
+        "True": True,
+        "TRUE": True,
+        "1.0": True,
+        "yes": True,
+        "2": True,
+    }
+    stated |= {"": False, "0.0": False, "false": False, "Unspecified": False}
+    objects = [thing(1, 1, 2, 2, more=f"<difficult>{value}</difficult>") for value in stated]
+    labels = read(write, annotation(*objects, thing(1, 1, 2, 2)))
+    assert [box.iscrowd for box in labels.boxes] == [*stated.values(), False]
+
+
+def test_an_object_that_is_neither_difficult_nor_not_is_left_out_and_counted(write):
+    odd = thing(1, 1, 2, 2, more="<difficult>perhaps</difficult>")
+    labels = read(write, annotation(odd, thing(1, 1, 3, 3), thing(1, 1, 4, 4)))
+    assert len(labels.boxes) == 2 and "expected difficult 0 or 1" in labels.warnings[0]
 
 
 def test_a_turned_box_of_rolabelimg_is_the_box_around_it(write):
