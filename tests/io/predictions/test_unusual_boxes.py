@@ -158,6 +158,23 @@ def test_boxes_may_reach_beyond_but_their_centres_not(tmp_path):
         read(16)
 
 
+@pytest.mark.parametrize(("scale", "warned"), [(1, False), (0.01, True)])
+def test_shares_of_an_image_among_pixels_of_others_are_warned_of(scale, warned, tmp_path):
+    """The boxes of one image of 60 are shares of its 100 pixels, in predictions and in labels."""
+    bboxes = [[side * (scale if k == 7 else 1) for side in (40, 0, 30, 50)] for k in range(60)]
+    rows = [
+        {"image_id": k, "category_id": 1, "score": 0.5, "bbox": bbox}
+        for k, bbox in enumerate(bboxes)
+    ]
+    images = [{"id": k, "file_name": f"{k}.jpg", "width": 100, "height": 100} for k in range(60)]
+    labels = read_coco(
+        {"images": images, "annotations": rows, "categories": [{"id": 1, "name": "car"}]}
+    )
+    read = read_predictions(rows, images=labels.images, numbers=NUMBERS)
+    for notices in (read.left_out, labels.warnings):
+        assert ("boxes-in-shares" in {notice.code for notice in notices}) == warned
+
+
 REAL = ["yolo26n/vehicle", "nanodet_plus/all", "fastestdet/person", "yolov8n/two"]
 
 
