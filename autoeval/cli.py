@@ -125,8 +125,8 @@ def _usage(words: list[str]) -> int:
     if not complete:
         place = len(group)
         next_words = dict.fromkeys(name.split()[place] for name in _commands(group))
-        alike = get_close_matches(asked[place], next_words, n=1)
-        meant = f": did you mean '{' '.join([*group, *alike])}'?" if alike else ""
+        closest = get_close_matches(asked[place], next_words, n=1)
+        meant = f": did you mean '{' '.join([*group, *closest])}'?" if closest else ""
         print(f"error: no command '{' '.join(asked[: place + 1])}'{meant}", file=stream)
     commands_here = _commands(group)
     width = max(map(len, commands_here))

@@ -457,8 +457,8 @@ def words_by_parameter(
     unknown = next((word.partition("=")[0] for word in left if word.startswith("-")), "")
     if unknown:
         known = {typed.lstrip("-"): typed for option in options.values() for typed in option.typed}
-        alike = get_close_matches(unknown.lstrip("-"), known, n=1)
-        meant = f": did you mean {known[alike[0]]}?" if alike else "; --help lists them."
+        closest = get_close_matches(unknown.lstrip("-"), known, n=1)
+        meant = f": did you mean {known[closest[0]]}?" if closest else "; --help lists them."
         raise InputError(f"Expected an option of autoeval {name} but got {unknown}{meant}")
     left += words[end + 1 :]
     by_parameter = vars(found)

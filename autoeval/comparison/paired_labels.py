@@ -394,28 +394,13 @@ def _by_plan(
 ) -> tuple[LabelledSubset, np.ndarray, np.ndarray | None]:
     """Keep the labelled images that the plan drew.
 
-    Parameters
-    ----------
-    subset : LabelledSubset
-        Labelled images of a site.
-    plan : LabelPlan
-        Whose pool has all images of the site, in any order.
-    names : sequence of str
-        Ids of the images of the site, N.
-
-    Returns
-    -------
-    subset : LabelledSubset
-        Those that were drawn.
-    blocks : ndarray of shape (N,), int
-        Block of time of each image of the site.
-    sizes : ndarray of shape (N,), optional
-        How often each was drawn; None where all were equally likely.
-
-    Raises
-    ------
-    InputError
-        If the plan lacks an image of the site, or drew none of the labelled ones.
+    subset: labelled images of a site
+    plan: whose pool has all images of the site, in any order
+    names: Ids of the images of the site, N
+    subset: those that were drawn
+    blocks (N,): block of time of each image of the site
+    sizes (N,): how often each was drawn; None where all were equally likely
+    Raises InputError if the plan lacks an image of the site, or drew none of the labelled ones.
     """
     at = {image.image_id: k for k, image in enumerate(plan.found.images)}
     if not {*names} <= {*at}:

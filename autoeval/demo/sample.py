@@ -96,16 +96,11 @@ def _results(
 ) -> Iterator[Entry]:
     """Yield COCO results: each box once for every category with a share of its score.
 
-    Parameters
-    ----------
-    detections : Detections
-        N boxes of one picture.
-    shares : ndarray of shape (N, len(KINDS))
-        Probability of each kind, by which the score is multiplied; under `FLOOR` it is left out.
-    number : int
-        Id of the picture.
-    size : (int, int)
-        Its width and height, to which boxes are clipped.
+    detections: N boxes of one picture
+    shares (N, len(KINDS)): probability of each kind, by which the score is multiplied; a product
+        under `FLOOR` is left out
+    number: Id of the picture
+    size: its width and height, to which boxes are clipped
     """
     boxes = detections.boxes.clip(0, np.array(size * 2))
     scores = detections.scores[:, None] * shares  # (N, categories)

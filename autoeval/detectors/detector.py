@@ -182,9 +182,9 @@ class MMDetector:
         by_size: dict[torch.Size, list[int]] = {}
         for i, one in enumerate(prepared):
             by_size.setdefault(one["inputs"].shape, []).append(i)
-        for alike in by_size.values():
-            for start in range(0, len(alike), self.max_batch):
-                rows = alike[start : start + self.max_batch]
+        for same_size in by_size.values():
+            for start in range(0, len(same_size), self.max_batch):
+                rows = same_size[start : start + self.max_batch]
                 yield rows, Batch(*collate(self.model, [prepared[i] for i in rows]), copy)
 
     @torch.inference_mode()

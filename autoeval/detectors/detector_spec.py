@@ -95,7 +95,7 @@ class DetectorSpec:
             given = [n for n in SETTINGS if getattr(self, n) and n not in adapter.SETTINGS]
             if given:
                 raise InputError(
-                    f"Expected no {given[0]} with {self.name}: beside its name it takes "
+                    f"Expected no {given[0]} with {self.name}: in addition to its name it takes "
                     f"{listed(adapter.SETTINGS)}. Leave it out."
                 )
             return adapter.load(self)

@@ -27,7 +27,7 @@ NO_PIPELINE = (
 #: Steps without which a detector cannot do, and with which an image is not one image.
 REFUSED = {
     "LoadProposals": (
-        "the detector (Fast R-CNN) needs region proposals beside each image. Choose the config of "
+        "the detector (Fast R-CNN) needs region proposals with each image. Choose the config of "
         "a detector that makes its own, such as Faster R-CNN."
     ),
     "TestTimeAug": (
@@ -113,7 +113,7 @@ class Preprocessor:
     config : Config
         Of the detector.
     metainfo : mapping, optional
-        What the data samples carry besides sizes, such as words to look for.
+        What the data samples carry in addition to sizes, such as words to look for.
 
     Raises
     ------

@@ -185,7 +185,7 @@ def fit_files(
         Each with the detector's words for it, which are expected in all images; by default
         every category of the labels, on the images that hold it.
     settings : FitSettings
-        See there.
+        See `FitSettings`.
 
     Returns
     -------
@@ -222,7 +222,7 @@ def fit_site_files(
     task : Task
         Whose sites are labelled.
     settings : FitSettings
-        See there.
+        See `FitSettings`.
 
     Raises
     ------
@@ -268,7 +268,7 @@ def fit_labelled(
     labels, img_dir, group, folder, categories
         See `observed_labels`.
     settings : FitSettings
-        See there.
+        See `FitSettings`.
     """
     made, context = observed_labels(
         run, labels, img_dir=img_dir, group=group, folder=folder, categories=categories
@@ -290,7 +290,7 @@ def fit_sites(
     folder : Path, optional
         See `observed_sources`.
     settings : FitSettings
-        See there.
+        See `FitSettings`.
     """
     sets, context = observed_sources(run, task, folder=folder)
     return fit_sets(sets, context=context, settings=settings, run=run)
@@ -314,7 +314,7 @@ def fit_sets(
     context : mapping
         What the boxes were found with; see `AccuracyEstimator`.
     settings : FitSettings
-        See there.
+        See `FitSettings`.
     run : Detector, optional
         The detector that found them, where it was run.
     scored : DataFrame, optional

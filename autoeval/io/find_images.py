@@ -57,8 +57,8 @@ def listed_paths(source: PathLike) -> list[Path]:
     """
     paths = [Path(name) for name in listed_names(source)]
     if Path(source).is_file():
-        beside = [Path(source).parent / path for path in paths]
-        pairs = zip(paths, beside, strict=True)
+        relative = [Path(source).parent / path for path in paths]
+        pairs = zip(paths, relative, strict=True)
         paths = [here if here.exists() and not near.exists() else near for here, near in pairs]
     if not paths:
         what = "on standard input" if os.fspath(source) == STANDARD_INPUT else f"in {source}"

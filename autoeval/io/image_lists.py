@@ -157,8 +157,8 @@ def load_image_folder(
         names = [name for name in sorted_files(path)[0] if suffix_of(name) in SUFFIXES]
         images = tuple(ImageFile(printable(name), path / name) for name in names)
     elif path.is_file():
-        beside = path.parent / "images"
-        folder = Path(img_dir or (beside if beside.is_dir() else path.parent))
+        own_images = path.parent / "images"
+        folder = Path(img_dir or (own_images if own_images.is_dir() else path.parent))
         images = tuple(
             ImageFile(image.image_id, image_path(folder, image.file_name))
             for image in coco_images(path, read_json(path, "annotation file"), warnings)

@@ -482,10 +482,8 @@ def _standardised(features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
 
     NaN counts as the mean; a feature that does not vary is divided by 1.
 
-    Returns
-    -------
-    standard : ndarray of shape (N, F)
-    centre, scale : ndarray of shape (F,)
+    standard (N, F)
+    centre, scale (F,)
     """
     known = np.isfinite(features)
     n = np.maximum(known.sum(axis=0), 1)

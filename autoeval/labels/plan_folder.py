@@ -123,14 +123,9 @@ def restored(stored: np.ndarray, how: Mapping[str, Any]) -> np.ndarray:
 def _as_written(whole: np.ndarray, decimals: int, dtype: np.dtype) -> np.ndarray:
     """Return the numbers whose rounded multiples by a power of ten are `whole`.
 
-    Parameters
-    ----------
-    whole : ndarray of shape (C, n), int32
-        Columns; of four of them the last two are sizes, which become corners again.
-    decimals : int
-        The power.
-    dtype : dtype
-        Of the result.
+    whole (C, n): columns; of four of them the last two are sizes, which become corners again
+    decimals: the power
+    dtype: of the result
     """
     numbers = whole / 10**decimals
     if len(numbers) == CORNERS:
@@ -431,17 +426,9 @@ def _of_image(plan: LabelPlan, k: int, image: LabelledImage) -> Prelabels:
 def _distinct(boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Say which boxes are of an object that has none yet.
 
-    Parameters
-    ----------
-    boxes : ndarray of shape (N, 4)
-        xyxy, the most confident first.
-    labels : ndarray of shape (N,), int
-        Their categories.
-
-    Returns
-    -------
-    ndarray of shape (N,), bool
-        False of a box that overlaps one before it, which was kept, by more than `SAME`.
+    boxes (N, 4): xyxy, the most confident first
+    labels (N,): their categories
+    Returned (N,): False of a box that overlaps one before it, which was kept, by more than `SAME`
     """
     same = (box_iou(boxes, boxes) > SAME) & (labels[:, None] == labels)
     kept = np.ones(len(boxes), bool)

@@ -436,19 +436,10 @@ def _of_drawn_images(
 ) -> np.ndarray:
     """Return precision, recall or F1 of draws of the images.
 
-    Parameters
-    ----------
-    ranking : RankedDetections
-        On M images.
-    point : OperatingPoint
-        Measure and threshold.
-    drawn : ndarray of shape (B, M), float64
-        How often each image is drawn.
-
-    Returns
-    -------
-    ndarray of shape (B,)
-        NaN where the denominator is 0.
+    ranking: on M images
+    point: measure and threshold
+    drawn (B, M): how often each image is drawn
+    Returned (B,): NaN where the denominator is 0
     """
     counts = image_counts(ranking, point.score_thr, point.level)
     below = drawn @ denominators(point.measure, counts)

@@ -695,17 +695,9 @@ def _summed(numbers: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
     What has no box shows no size: it counts as the mean of those that have one.
 
-    Parameters
-    ----------
-    numbers : ndarray of shape (N, len(NUMBERS))
-        Of images or windows.
-    names : sequence of P str
-        Of `NUMBERS`, and `SIDE`.
-
-    Returns
-    -------
-    ndarray of shape (N, P)
-        The columns of these names.
+    numbers (N, len(NUMBERS)): of images or windows
+    names: of `NUMBERS`, and `SIDE`
+    Returned (N, P): the columns of these names
     """
     n_boxes = numbers[:, AT["low"]]
     side = numbers[:, AT["sides"]] / np.where(n_boxes > 0, n_boxes, 1.0)

@@ -275,14 +275,9 @@ class Blocks:
         x^T C^-1 = (noise I + both x^T x)^-1 x^T, and by Sylvester's the determinants go with each
         other, so that no matrix is larger than the number of slopes.
 
-        Returns
-        -------
-        inverse : ndarray of shape (B, P, P)
-            Of the inner matrix, noise I + both x^T x.
-        precision : ndarray of shape (B, P, P)
-            x^T C^-1 x.
-        pull : ndarray of shape (B, P)
-            x^T C^-1 y.
+        inverse (B, P, P): of the inner matrix, noise I + both x^T x
+        precision (B, P, P): x^T C^-1 x
+        pull (B, P): x^T C^-1 y
         """
         both, noise = stds[3:] ** 2
         inverse = np.linalg.inv(noise * np.eye(self.moments.shape[1]) + both * self.products)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from autoeval.io.tasks.inspection import SMALL_AREA, Examined, Look, copies_across, n_alike
+from autoeval.io.tasks.inspection import SMALL_AREA, Examined, Look, copies_across, n_near_copies
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.report.page import format_cells, to_terminal
 from autoeval.words import counted, listed
@@ -171,7 +171,7 @@ def _row(site: Examined) -> dict[str, Any]:
         "boxes": seed_set.n_boxes if seed_set else np.nan,
         "small": float((areas < SMALL_AREA).mean()) if len(areas) else np.nan,
         "empty": sum(not len(im.boxes) for im in seed_set.images) if seed_set else np.nan,
-        "alike": n_alike(look),
+        "alike": n_near_copies(look),
         "dark": len(look.dark),
         "brightness": float(look.brightness.mean()) if len(look.brightness) else np.nan,
     }

@@ -81,14 +81,9 @@ def sense(image: np.ndarray, sensor: Sensor, rng: np.random.Generator) -> np.nda
 def _add_noise(image: np.ndarray, level: float, rng: np.random.Generator) -> np.ndarray:
     """Add noise whose deviation grows with the square root of brightness.
 
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8
-        As of the sensor.
-    level : float
-        Standard deviation in grey levels at a brightness of 88.
-    rng : Generator
-        Chooses the window of the noise.
+    image (H, W, 3): as of the sensor
+    level: standard deviation in grey levels at a brightness of 88
+    rng: chooses the window of the noise
     """
     height, width = image.shape[:2]
     top, left = rng.integers(0, GRAIN_TILE - np.array([height, width]))
@@ -134,12 +129,8 @@ def _rain(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def _drop(image: np.ndarray, x: int, y: int, radius: int) -> None:
     """Put a drop on the lens: it shows its surroundings blurred and upside down.
 
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8
-        Changed in place.
-    x, y, radius : int
-        Centre and radius in pixels; all of it is inside the image.
+    image (H, W, 3): changed in place
+    x, y, radius: centre and radius in pixels; all of it is inside the image
     """
     patch = image[y - radius : y + radius, x - radius : x + radius]
     mask = np.zeros(patch.shape[:2], np.uint8)
@@ -201,14 +192,9 @@ def sky_colour(camera: Camera, light: Light, city: bool, seed: float) -> np.ndar
 def _outline(bearing: np.ndarray, city: bool, seed: np.float32) -> np.ndarray:
     """Return how high hills or a skyline reach at each bearing, as the z of a ray of depth 1.
 
-    Parameters
-    ----------
-    bearing : ndarray of shape (h, W)
-        x / y of the rays.
-    city : bool
-        Skyline, in steps, or hills.
-    seed : float32
-        Chooses the outline.
+    bearing (h, W): x / y of the rays
+    city: skyline, in steps, or hills
+    seed: chooses the outline
     """
     if city:
         bearing = np.floor(bearing * 22) / np.float32(22)

@@ -118,14 +118,9 @@ def _write_image(folder: Path, name: str, index: int, *, seed: int) -> Entry:
 def _read_known(folder: Path, journal: Path, made: dict[str, Any]) -> dict[int, Entry]:
     """Return the entries of images that are there, by their number, of an earlier call.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the environment.
-    journal : Path
-        What a call that did not end has left.
-    made : dict
-        Environment, seed and renderer that they must be of.
+    folder: of the environment
+    journal: what a call that did not end has left
+    made: environment, seed and renderer that they must be of
     """
     entries = _from_coco(folder / "annotations.json", made) + _from_journal(journal, made)
     return {e["id"]: e for e in entries if (folder / "images" / e["file_name"]).exists()}

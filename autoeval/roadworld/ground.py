@@ -209,15 +209,8 @@ def _mix(a: Iterable[float], b: Iterable[float], share: float) -> tuple[float, .
 def _composite(layers: list[Layer]) -> np.ndarray:
     """Lay each layer over those before it.
 
-    Parameters
-    ----------
-    layers : list of tuple of ndarray and tuple of float
-        Cover (h, W) in [0, 1], and BGR.
-
-    Returns
-    -------
-    ndarray of shape (3, h, W)
-        Colour planes.
+    layers: cover (h, W) in [0, 1], and BGR
+    Returned (3, h, W): colour planes
     """
     weights = np.stack([alpha for alpha, _ in layers])
     through = np.ones_like(weights[0])

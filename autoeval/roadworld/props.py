@@ -179,14 +179,9 @@ def _upright(camera: Camera, x: float, y: float, flat: np.ndarray) -> np.ndarray
 def _discs(camera: Camera, centres: np.ndarray, radii: np.ndarray) -> np.ndarray:
     """Return discs as polygons (n, 8, 3) that face the camera.
 
-    Parameters
-    ----------
-    camera : Camera
-        That they face.
-    centres : ndarray of shape (n, 3)
-        Metres.
-    radii : ndarray of shape (n,)
-        Metres.
+    camera: that they face
+    centres (n, 3): metres
+    radii (n,): metres
     """
     turn = np.arange(CORNERS) * 2 * np.pi / CORNERS
     right, down = camera.axes[0], camera.axes[1]

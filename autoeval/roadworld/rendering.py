@@ -108,16 +108,10 @@ def _beam(vehicle: Vehicle) -> np.ndarray:
 def _add(pools: np.ndarray, camera: Camera, ring: np.ndarray, colour: Sequence[float]) -> None:
     """Brighten a small picture inside a ring of ground points, unless one is too near.
 
-    Parameters
-    ----------
-    pools : ndarray of shape (H / 4, W / 4, 3), uint8
-        Changed in place.
-    camera : Camera
-        That sees the ring.
-    ring : ndarray of shape (n, 3)
-        Convex, metres.
-    colour : sequence of float
-        BGR, of 255.
+    pools (H / 4, W / 4, 3): changed in place
+    camera: that sees the ring
+    ring (n, 3): convex, metres
+    colour: BGR, of 255
     """
     pixels, depth = camera.project(ring)
     if depth.min() < 1.0:
@@ -248,23 +242,11 @@ def _draw(
 ) -> list[Flame]:
     """Draw one solid.
 
-    Parameters
-    ----------
-    work : DrawingList
-        All solids.
-    index : int
-        Which of them.
-    number : int
-        What `owner` gets where it is seen; 0 for no vehicle.
-    canvas : ndarray of shape (H, W, 3), uint8
-        The image, changed in place.
-    owner : ndarray of shape (H, W), uint8
-        Changed in place.
-
-    Returns
-    -------
-    list of Flame
-        Its lamps that are on.
+    work: all solids
+    number: what `owner` gets where it is seen; 0 for no vehicle
+    canvas (H, W, 3): the image, changed in place
+    owner (H, W): changed in place
+    Returned: its lamps that are on
     """
     flames = []
     for row in work.rows(index):

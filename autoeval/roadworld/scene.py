@@ -222,14 +222,9 @@ class Scenery:
     def _free(self, x: float, y: float, room: float, *, besides: Road | None = None) -> bool:
         """Whether no road but one passes within some metres of a point.
 
-        Parameters
-        ----------
-        x, y : float
-            The point, metres.
-        room : float
-            Metres.
-        besides : Road, optional
-            The one that may; by default the main one.
+        x, y: the point, metres
+        room: metres
+        besides: the one that may; by default the main one
         """
         for road in self.roads:
             if road is not (besides or self.roads[0]):

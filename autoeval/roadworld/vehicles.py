@@ -214,16 +214,8 @@ def _lamps(
 def _wheels(builder: Builder, model: Model, radius: float, axles: tuple[float, ...]) -> None:
     """Add the wheels as seen from the sides.
 
-    Parameters
-    ----------
-    builder : Builder
-        Takes them.
-    model : Model
-        Of the vehicle.
-    radius : float
-        Metres.
-    axles : tuple of float
-        x of each, metres.
+    radius: metres
+    axles: x of each, metres
     """
     angles = np.arange(8) * np.pi / 4 + np.pi / 8
     for side in (1, -1):

@@ -123,7 +123,7 @@ def announced_bar(
     unit: str = "img",
     disable: bool = False,
 ) -> tqdm:
-    """Make such a bar for what may take long: two lines beside it stay, see `Forecast`.
+    """Make such a bar for what may take long: two lines stay, see `Forecast`.
 
     The lines are written where standard error is no terminal, too, but not where all is kept.
 

@@ -339,15 +339,8 @@ def run_status(folder: Path) -> RunStatus:
 def _rate(spans: list[tuple[float, float, int]]) -> float | None:
     """Divide items by the length of the union of the jobs' times.
 
-    Parameters
-    ----------
-    spans : list of tuple of float
-        Begin, end and size of each job, times in seconds.
-
-    Returns
-    -------
-    float or None
-        Items a second; None without a job, or where all took no time.
+    spans: begin, end and size of each job, times in seconds
+    Returned: items a second; None without a job, or where all took no time
     """
     recent = sorted(sorted(spans, key=lambda span: span[1])[-RECENT:])
     busy, until = 0.0, float("-inf")

@@ -513,21 +513,11 @@ def _surest(
 ) -> Boxes:
     """Keep the most confident boxes over a score: at most a share of the number of objects.
 
-    Parameters
-    ----------
-    boxes, truth : Boxes
-        Of a detector, and labels, on the same images.
-    share : float
-        Of the number of objects that are labelled, crowds left out.
-    over : float
-        Boxes with a higher score are confident.
-    images : ndarray of shape (k,), int64, optional
-        Positions of the images whose boxes count; by default all.
-
-    Returns
-    -------
-    Boxes
-        By descending score.
+    boxes, truth: of a detector, and labels, on the same images
+    share: of the number of objects that are labelled, crowds left out
+    over: boxes with a higher score are confident
+    images (k,): positions of the images whose boxes count; by default all
+    Returned: by descending score
     """
     sure = boxes.scores > over
     if images is not None:

@@ -15,7 +15,7 @@ from autoeval.io.find_images import (
     without_copies,
 )
 from autoeval.io.image_lists import ImageFile
-from autoeval.io.tasks.inspection import alike, perceptual_hash
+from autoeval.io.tasks.inspection import near_copies, perceptual_hash
 
 
 def write(folder, contents):
@@ -84,5 +84,5 @@ def test_a_flat_image_has_none():
 
 def test_copies_across_sets():
     own, others = np.array([1, 255], np.uint64), np.array([240, 0, 3], np.uint64)
-    assert alike(own, others, max_distance=1).tolist() == [1, -1]
-    assert alike(own[:1]).tolist() == [-1] and alike(own[:0], others).tolist() == []
+    assert near_copies(own, others, max_distance=1).tolist() == [1, -1]
+    assert near_copies(own[:1]).tolist() == [-1] and near_copies(own[:0], others).tolist() == []

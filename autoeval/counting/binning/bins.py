@@ -29,7 +29,26 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class CountBins:
-    """Contiguous bins of counts: (lo, hi], the first closed on both sides."""
+    """Contiguous bins of counts: (lo, hi], the first closed on both sides.
+
+    Parameters
+    ----------
+    edges : tuple of B + 1 floats
+        Strictly increasing; floats whatever was given.
+    origin : mapping, optional
+        How they were made (``method``, ``gamma``, ...), written beside the edges; not compared.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two edges, or they do not increase.
+
+    Examples
+    --------
+    >>> bins = CountBins((0, 2.5, 10))
+    >>> bins.assign([0, 2, 3, 11]).tolist(), bins.labels()
+    ([0, 0, 1, 2], ['0–2.5', '2.5–10'])
+    """
 
     edges: tuple[float, ...]
     origin: Mapping[str, Any] = field(default_factory=dict, compare=False)
@@ -46,7 +65,22 @@ class CountBins:
         return len(self.edges) - 1
 
     def assign(self, counts: Any) -> np.ndarray:
-        """Return the bin of each count, -1 below and len(self) above all; none may be NaN."""
+        """Return the bin of each count, -1 below and len(self) above all.
+
+        Parameters
+        ----------
+        counts : array-like of shape (N,)
+            Fractions may be among them.
+
+        Returns
+        -------
+        ndarray of shape (N,), int64
+
+        Raises
+        ------
+        InputError
+            If a count is NaN.
+        """
         counts = np.asarray(counts, np.float64)
         if np.isnan(counts).any():
             raise InputError("A count that is NaN lies in no bin: leave such items out first.")
@@ -67,7 +101,20 @@ class CountBins:
 
 
 def load_bins(path: PathLike, name: str | None = None) -> CountBins:
-    """Read bins from JSON: a list of edges, an object with ``edges``, or such objects by name."""
+    """Read bins from JSON: a list of edges, an object with ``edges``, or such objects by name.
+
+    Parameters
+    ----------
+    path : path-like
+        JSON file.
+    name : str, optional
+        Which of several lists; needed where the file has names, refused where it has none.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, `name` does not fit it, or the edges are not increasing numbers.
+    """
     content = read_json(path, "file of bins")
     if isinstance(content, dict) and "edges" not in content:
         if name not in content:
@@ -88,7 +135,7 @@ def load_bins(path: PathLike, name: str | None = None) -> CountBins:
 
 
 def whole_counts(counts: Any) -> np.ndarray:
-    """Return counts (N,) as int64, or raise `InputError` if none, or one is no natural number."""
+    """Return counts (N,) as int64; `InputError` if there are none, or one is not whole and >= 0."""
     values = np.asarray(counts, np.float64).ravel()
     if not len(values):
         raise InputError("Expected at least one count to bin but got none.")
@@ -119,11 +166,24 @@ def smoothed_frequencies(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
-    """Bin whole counts (N,) by equations 2 to 6 of the paper, with gamma in (0, 1).
+    """Bin counts by equations 2 to 6 of the paper.
 
     The log likelihood of a bin with frequencies x_1..x_m of sum X is ln X! - sum ln x_j! + sum x_j
     ln(x_j / X), and each bin costs -ln(gamma). Above gamma of about 1/e the partition falls apart
     into very many bins; `released_bins` made the published tables.
+
+    Parameters
+    ----------
+    counts : array-like of shape (N,)
+        Whole counts from 0 up, of at least two and at most `MAX_VALUES` integers between the least
+        and the largest.
+    gamma : float
+        In (0, 1).
+
+    Raises
+    ------
+    InputError
+        If `counts` or `gamma` are others.
     """
     from scipy.special import gammaln, xlogy
 
@@ -147,12 +207,30 @@ def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
 
 
 def poisson_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
-    """Bin whole counts (N,) by the Poisson likelihood of equation 15, with gamma in (0, 1).
+    """Bin counts by the Poisson likelihood of equation 15 of the paper.
 
     The log likelihood of a bin of m values with frequencies x_1..x_m of sum X and mean X / m is
     X ln(X / m) - X - sum ln x_j!, the factorials that print leaves out restored, and each bin costs
     -ln(gamma), as in `paper_bins`. With a mean of its own for each value, as the letters of the
     equation have it, all partitions would be equally likely.
+
+    Parameters
+    ----------
+    counts : array-like of shape (N,)
+        Whole counts from 0 up, of at least two and at most `MAX_VALUES` integers between the least
+        and the largest.
+    gamma : float
+        In (0, 1).
+
+    Raises
+    ------
+    InputError
+        If `counts` or `gamma` are others.
+
+    Examples
+    --------
+    >>> poisson_bins([0, 0, 1, 1, 2, 3, 3, 8, 9, 9]).edges
+    (0.0, 3.5, 7.5, 9.0)
     """
     from scipy.special import xlogy
 
@@ -174,10 +252,23 @@ def poisson_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
 
 @lru_cache(maxsize=256)
 def released_bins(low: int, high: int, gamma: float = PUBLISHED_GAMMA) -> CountBins:
-    """Bin the counts from ``low`` to ``high``, 0 <= low < high, with gamma in (0, 1).
+    """Bin the integers of a range as the code that was released with the paper does.
 
     Over the N integers of the range a block of k values that ends with the r-th scores -k ln k + r
-    ln(gamma) + C, with C = ln(1 - gamma) - ln(1 - gamma^floor(N/4)). Frequencies do not enter.
+    ln(gamma) + C, with C = ln(1 - gamma) - ln(1 - gamma^max(floor(N/4), 1)). Frequencies do not
+    enter.
+
+    Parameters
+    ----------
+    low, high : int
+        Least and largest count, 0 <= low < high.
+    gamma : float
+        In (0, 1).
+
+    Raises
+    ------
+    InputError
+        If these are others, or the range has more than `MAX_VALUES` integers.
     """
     _check_range(low, high, gamma, most=MAX_VALUES)
     values = np.arange(low, high + 1, dtype=np.float64)
@@ -233,7 +324,20 @@ def _cell_edges(values: np.ndarray) -> np.ndarray:
 
 
 def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
-    """Bin whole counts (N,) by Bayesian blocks for event data (Scargle et al. 2013)."""
+    """Bin counts by Bayesian blocks for event data (Scargle et al. 2013), as astropy finds them.
+
+    Parameters
+    ----------
+    counts : array-like of shape (N,)
+        Whole counts from 0 up, of two or more values.
+    gamma : float
+        In (0, 1).
+
+    Raises
+    ------
+    InputError
+        If `counts` or `gamma` are others, or astropy is missing.
+    """
     try:
         from astropy.stats import bayesian_blocks
     except ImportError as error:
@@ -249,7 +353,17 @@ def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBi
 
 
 def published_bins(name: str) -> CountBins:
-    """Return the bins of NWPU-Crowd, UCF-QNRF, ShanghaiTech A or B, or JHU-Crowd++."""
+    """Return the bins of NWPU-Crowd, UCF-QNRF, ShanghaiTech A or B, or JHU-Crowd++.
+
+    Parameters
+    ----------
+    name : {"nwpu", "ucf", "sta", "stb", "jhu"}
+
+    Raises
+    ------
+    InputError
+        If there is no such name.
+    """
     if name not in PUBLISHED:
         raise InputError(f"No published bins '{name}': there are {', '.join(PUBLISHED)}.")
     bins = released_bins(*PUBLISHED[name])

@@ -104,6 +104,8 @@ def from_transformers(
     model : transformers.PreTrainedModel
         For object detection, or for detection of the words of `categories`; switched to eval mode.
     processor : transformers image processor, or processor of images and words
+        Of this model. A processor with a ``tokenizer`` says that the model looks for words; any
+        other needs ``post_process_object_detection``.
     categories : sequence of str
         Words to look for. Other models bring theirs along.
     options : mapping, optional

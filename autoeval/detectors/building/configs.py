@@ -41,7 +41,7 @@ OF_MMDET = ("mmdet::", "configs/")
 EXTRAS = {
     "transformers": "pip install 'autoeval[open-vocabulary]'",
     "nltk": "pip install nltk",
-    "mmpretrain": "pip install mmpretrain model-index, beside a torchvision that fits torch",
+    "mmpretrain": "pip install mmpretrain model-index, with a torchvision that fits torch",
     "modelindex": "pip install model-index",
     "timm": "pip install timm",
     "detectron2": "see https://github.com/facebookresearch/detectron2",
@@ -113,7 +113,7 @@ def read_config(
 ) -> Config:
     """Read a detector's config, with changes, and reduce it to the detector that is deployed.
 
-    Its model needs no weights beside those of the checkpoint, and is unwrapped; see `unwrap`.
+    Its model needs no weights other than those of the checkpoint, and is unwrapped; see `unwrap`.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def read_config(
     ops.register()  # before what the config imports
     path = find_config_file(str(name_or_config))
     try:
-        with _importing_beside(path):
+        with _importing_from_folder_of(path):
             config = Config.fromfile(path)
         config.merge_from_dict(dict(cfg_options or {}))
     except (Exception, SystemExit) as error:  # the file is a program: it can fail in any way
@@ -147,7 +147,7 @@ def read_config(
 
 
 @contextmanager
-def _importing_beside(path: Path) -> Iterator[None]:
+def _importing_from_folder_of(path: Path) -> Iterator[None]:
     """Let the ``custom_imports`` of a config find modules in its folder, as a script would."""
     folder = str(path.resolve().parent)
     if folder in sys.path:

@@ -404,9 +404,9 @@ def known_spellings(used: Collection[str], words: Sequence[str]) -> dict[str, st
         of_form.setdefault(form[word], []).append(word)
     known: dict[str, str] = {}
     for word in dict.fromkeys(used):
-        alike = of_form.get(form[word], [])
-        if len(alike) == 1 and alike[0] not in used and alike[0] not in known.values():
-            known[word] = alike[0]
+        same = of_form.get(form[word], [])
+        if len(same) == 1 and same[0] not in used and same[0] not in known.values():
+            known[word] = same[0]
     return known
 
 
@@ -549,8 +549,8 @@ def kind_of(boxes: Boxes) -> str:
 def _likelihoods(boxes: Boxes, of_fit: Mapping[str, float]) -> dict[str, float]:
     """Return the mean log probability of a box's category by each way; all 0 where none is known.
 
-    The frequencies of the fit, beside a twentieth that is spread over all categories alike, are
-    taken as the probabilities of the category of a box; scores are weights.
+    The frequencies of the fit, mixed with a uniform distribution of weight one in twenty, are taken
+    as the probabilities of the category of a box; scores are weights.
 
     Returns
     -------

@@ -511,16 +511,16 @@ def copies(
     for k, content in _content_of_images(read.where(has_twin[read.image])).items():
         image = read.images[k]
         of_content.setdefault((content, image.size, image.taken), []).append(k)
-    several = [alike for alike in of_content.values() if len(alike) > 1]
+    several = [same for same in of_content.values() if len(same) > 1]
     if not several:
         return np.zeros(0, np.int64)
     if files:
-        several = [part for alike in several for part in _by_bytes(alike, read.images, files)]
+        several = [part for same in several for part in _by_bytes(same, read.images, files)]
     labels: dict[int, bytes] = {}
     if truth is not None:
         labels = {**dict.fromkeys(truth.covered.tolist(), b""), **_content_of_images(truth)}
     ranks = _ranks(read.images)
-    later = [k for alike in several for k in _later(alike, read.images, ranks, labels)]
+    later = [k for same in several for k in _later(same, read.images, ranks, labels)]
     return np.array(sorted(later), np.int64)
 
 
@@ -561,11 +561,11 @@ def _content_of_images(boxes: Boxes) -> dict[int, bytes]:
 
 
 def _by_bytes(
-    alike: Sequence[int], images: Sequence[LabelledImage], files: Mapping[str, Path]
+    same: Sequence[int], images: Sequence[LabelledImage], files: Mapping[str, Path]
 ) -> list[list[int]]:
     """Divide images by the content of their files; those without one stay together."""
     parts: dict[bytes, list[int]] = {}
-    for k in alike:
+    for k in same:
         file = files.get(images[k].image_id)
         parts.setdefault(b"" if file is None else content_digest(file), []).append(k)
     return [part for part in parts.values() if len(part) > 1]
@@ -580,7 +580,7 @@ def _ranks(images: Sequence[LabelledImage]) -> dict[int, int]:
 
 
 def _later(
-    alike: Sequence[int],
+    same: Sequence[int],
     images: Sequence[LabelledImage],
     ranks: Mapping[int, int],
     label_of: Mapping[int, bytes],
@@ -592,7 +592,7 @@ def _later(
 
     Parameters
     ----------
-    alike : sequence of int
+    same : sequence of int
         Positions of images with the same boxes, rising.
     images : sequence of LabelledImage
         All images.
@@ -601,8 +601,8 @@ def _later(
     label_of : mapping of int to bytes
         Labels of the labelled images.
     """
-    frames = _frames_with(alike[0], alike, images, ranks)
-    rest = [k for k in alike if k not in frames]
+    frames = _frames_with(same[0], same, images, ranks)
+    rest = [k for k in same if k not in frames]
     # A labelled image is kept rather than an unlabelled one.
     kept_labels = {label_of[k] for k in frames if k in label_of}
     later = []
@@ -611,19 +611,19 @@ def _later(
             kept_labels.add(label_of[k])
         else:
             later.append(k)
-    if label_of and len(frames) == 1 and alike[0] not in label_of and kept_labels:
-        later.append(alike[0])
+    if label_of and len(frames) == 1 and same[0] not in label_of and kept_labels:
+        later.append(same[0])
     return later
 
 
 def _frames_with(
-    first: int, alike: Sequence[int], images: Sequence[LabelledImage], ranks: Mapping[int, int]
+    first: int, same: Sequence[int], images: Sequence[LabelledImage], ranks: Mapping[int, int]
 ) -> set[int]:
     """Return the images of equal content that are frames in a row, the first among them."""
     frames = {first}
     if first not in ranks:
         return frames
-    of_rank = {ranks[k]: k for k in alike if k in ranks}
+    of_rank = {ranks[k]: k for k in same if k in ranks}
     series = _LAST_NUMBER.sub("", images[first].file_name)
     for step in (1, -1):
         rank = ranks[first] + step

@@ -326,14 +326,9 @@ def _bbox(row: dict[str, Any]) -> Any:
 def _numbers(values: list[Any], parse: Callable[[Any], Any], width: int = 1) -> np.ndarray:
     """Turn a column into floats, NaN for what is none; one by one only where something is odd.
 
-    Parameters
-    ----------
-    values : list
-        N values, or lists of `width` values.
-    parse : callable
-        From one of them to what counts in its place, where something is odd.
-    width : int
-        1 for a column of single numbers.
+    values: N values, or lists of `width` values
+    parse: from one of them to what counts in its place, where something is odd
+    width: 1 for a column of single numbers
     """
     shape = (len(values), width) if width > 1 else (len(values),)
     try:

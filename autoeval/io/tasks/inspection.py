@@ -56,7 +56,7 @@ def perceptual_hash(image: np.ndarray) -> int | None:
     return int.from_bytes(np.packbits(low > np.median(low)).tobytes(), "big")
 
 
-def alike(
+def near_copies(
     hashes: np.ndarray, others: np.ndarray | None = None, *, max_distance: int = MAX_DISTANCE
 ) -> np.ndarray:
     """Find the images that have a near copy.
@@ -77,7 +77,7 @@ def alike(
 
     Examples
     --------
-    >>> alike(np.array([0b0111, 0b1000, 0b0110], np.uint64), max_distance=1)
+    >>> near_copies(np.array([0b0111, 0b1000, 0b0110], np.uint64), max_distance=1)
     array([ 2, -1,  0])
     """
     among = hashes if others is None else others
@@ -159,9 +159,9 @@ def look_at(
     )
 
 
-def n_alike(look: Look) -> int:
+def n_near_copies(look: Look) -> int:
     """Count the images of a set that have a near copy in it."""
-    return int((alike(look.hashes) >= 0).sum())
+    return int((near_copies(look.hashes) >= 0).sum())
 
 
 def copies_across(looks: Sequence[Look]) -> Iterator[str]:
@@ -173,7 +173,7 @@ def copies_across(looks: Sequence[Look]) -> Iterator[str]:
         Of each set.
     """
     for one, other in combinations(looks, 2):
-        copy_of = alike(one.hashes, other.hashes)
+        copy_of = near_copies(one.hashes, other.hashes)
         pairs = [f"{one.hashed[k]} ~ {other.hashed[m]}" for k, m in enumerate(copy_of) if m >= 0]
         if pairs:
             yield (

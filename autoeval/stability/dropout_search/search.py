@@ -344,19 +344,10 @@ class ChosenDropout:
 def _hopeful(standings: Standings, level: float, allowance: float) -> np.ndarray:
     """Return a mask of the dropouts that may yet beat the leader by more than the allowance.
 
-    Parameters
-    ----------
-    standings : Standings
-        Of C dropouts.
-    level : float
-        Of the one-sided test of each.
-    allowance : float
-        R² that may be lost.
-
-    Returns
-    -------
-    ndarray of shape (C,), bool
-        The leader is always among them.
+    standings: of C dropouts
+    level: of the one-sided test of each
+    allowance: R² that may be lost
+    Returned (C,): the leader is always among them
     """
     leader = int(np.argmax(standings.r2))
     reach = norm.ppf(level) * np.maximum(standings.errors, np.finfo(float).tiny)
