@@ -108,7 +108,8 @@ def rows_digest(rows: pd.DataFrame) -> str:
     from pandas.util import hash_pandas_object
 
     kinds = list(rows.dtypes)
-    columns = [(name, str(kind)) for name, kind in zip(rows.columns, kinds, strict=True)]
+    words = {kind: str(kind) for kind in set(kinds)}
+    columns = [(name, words[kind]) for name, kind in zip(rows.columns, kinds, strict=True)]
     digest = hashlib.sha256(repr((columns, len(rows))).encode())
     # rows have hundreds of columns of numbers: one block of bytes for those of a type, in which all
     # kinds of NaN are one
