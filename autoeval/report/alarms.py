@@ -47,6 +47,19 @@ def new_alarms(store: MonitorStore, monitored: Monitored) -> list[dict[str, Any]
     """Return the alarms of a run that were not sent before, by site and kind; see `remember`.
 
     An alarm that has ended is forgotten, so that a second one is sent again.
+
+    Parameters
+    ----------
+    store : MonitorStore
+        Knows what was sent; alarms that have ended are taken out of it.
+    monitored : Monitored
+        The run.
+
+    Returns
+    -------
+    list of dict
+        One for each alarm: ``site``, ``kind``, ``reason``, and the other `SENT_FIELDS` of the site,
+        as JSON takes them.
     """
     now = _alarms_of(monitored)
     before = store.sent()

@@ -32,10 +32,19 @@ Extractor = Callable[[str], Extraction]
 
 @dataclass(frozen=True, eq=False)
 class TaskResult:
-    """The answers of one model to one task: a row an item, and what was wrong with them.
+    """The answers of one model to one task.
 
-    `frame` has ``image_file``, ``truth``, ``value`` (NaN or None where there is none), ``status``,
-    ``confidence``, ``shape``, ``ground_truth`` and ``num_occluded``.
+    Parameters
+    ----------
+    model : str
+        Name of the model.
+    task : CaptureTask
+        What it was asked.
+    frame : DataFrame
+        A row an item: ``image_file``, ``truth``, ``value`` (NaN or None where there is none),
+        ``status``, ``confidence``, ``shape``, ``ground_truth`` and ``num_occluded``.
+    warnings : tuple of str
+        What is odd about the answers, one sentence each.
     """
 
     model: str
@@ -49,6 +58,24 @@ def read_answers(path: PathLike, *, task: str = "total-occluded") -> list[dict]:
 
     Lists and tables (CSV or Parquet of ``image,count``; a column ``class`` is passed over) say
     neither model, taken from the file's name, nor `task`; -1 is a skipped answer.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; its ending says which of the three it is.
+    task : str
+        Name of the task that the answers of a list or table are to.
+
+    Returns
+    -------
+    list of dict
+        One for each answer, with ``image_file``, ``task``, ``sample`` (0 for the first) and
+        ``status``; and ``value``, ``model``, ``confidence`` and ``ground_truth`` where stated.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it does not hold answers.
     """
     path = Path(path)
     if path.suffix in (".csv", ".parquet"):
@@ -77,6 +104,22 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
     Items without an answer stay as ``missing``; of several answers to one question the last counts.
     Of several samples, the commonest answer is the value and its share of all, skipped ones
     included, the confidence.
+
+    Parameters
+    ----------
+    split : CaptureSplit
+        Items with their true counts.
+    task : CaptureTask
+        The task that all `rows` are of.
+    model : str
+        Name of the model that gave them.
+    rows : iterable of mapping
+        Answers, as `read_answers` returns them.
+
+    Returns
+    -------
+    TaskResult
+        With a row for every item of the task.
     """
     items = {item.image_file: item for item in task.items(split.items)}
     by_image: dict[str, list[Row]] = {}
@@ -243,6 +286,18 @@ def measure(result: TaskResult) -> dict[str, Any]:
     An item without a value scores a sMAPE of 100 and is not exact; the MAE is over the others. The
     main measure, ``sMAPE`` for counts and ``accuracy`` (%) for patterns, has ``low`` and ``high``,
     its 95 % bootstrap interval over items.
+
+    Parameters
+    ----------
+    result : TaskResult
+        As `collect` makes it.
+
+    Returns
+    -------
+    dict
+        ``model``, ``task``, ``n`` (items), the main measure with ``low`` and ``high``, for counts
+        ``MAE`` (objects, NaN without a value) and ``exact %``, ``skipped %``, and ``missing``, the
+        number of items that failed or have no answer.
     """
     frame, right = result.frame, _right(result.frame)
     row: dict[str, Any] = {"model": result.model, "task": result.task.name, "n": len(frame)}
@@ -260,7 +315,21 @@ def measure(result: TaskResult) -> dict[str, Any]:
 
 
 def by_factor(result: TaskResult, factor: str) -> pd.DataFrame:
-    """Measure the sMAPE of counts at every level of a factor (Fig. 6 and 7) that is known."""
+    """Measure the sMAPE of counts at every level of a factor (Fig. 6 and 7).
+
+    Parameters
+    ----------
+    result : TaskResult
+        Of a task of counts.
+    factor : {"shape", "ground_truth", "num_occluded"}
+        Column of its frame; items where it is not known are passed over.
+
+    Returns
+    -------
+    DataFrame
+        A row a level: ``model``, the factor, ``n`` (items), ``sMAPE`` in %, and the ends ``low``
+        and ``high`` of its 95 % bootstrap interval.
+    """
     rows = [
         {"model": result.model, factor: level, "n": len(part)}
         | _with_ends("sMAPE", smape_terms(*counts(part)))
@@ -270,7 +339,19 @@ def by_factor(result: TaskResult, factor: str) -> pd.DataFrame:
 
 
 def paired_difference(original: TaskResult, occluded: TaskResult) -> dict[str, Any]:
-    """Compare the sMAPE of the same images, drawn in pairs: occluded - original (Table 2)."""
+    """Compare the sMAPE of the same images: occluded - original (Table 2).
+
+    Parameters
+    ----------
+    original, occluded : TaskResult
+        Answers of one model to two tasks; images that only one has are passed over.
+
+    Returns
+    -------
+    dict
+        ``model``, ``n`` (images), ``original`` and ``occluded`` (sMAPE in %), and ``difference``
+        in points, with ``low`` and ``high`` of its 95 % interval by a bootstrap over pairs.
+    """
     first, second = _paired_terms(original, occluded)
     return {
         "model": original.model,
@@ -286,6 +367,18 @@ def model_difference(a: TaskResult, b: TaskResult) -> dict[str, Any]:
 
     The bootstrap draws both answers to an item together; ``better`` names the better model where
     the interval excludes 0.
+
+    Parameters
+    ----------
+    a, b : TaskResult
+        Answers of two models to the same task.
+
+    Returns
+    -------
+    dict
+        ``task``, ``A`` and ``B`` (names), ``n`` (items), ``measure`` (``accuracy`` or ``sMAPE``),
+        ``of A`` and ``of B`` in %, ``difference`` with ``low`` and ``high`` in points, and
+        ``better``, a name or "".
     """
     first, second = _paired_terms(a, b)
     patterns = a.task.kind == CHOICE
