@@ -19,7 +19,11 @@ def threads():
     ("called", "fit", "given"),
     [
         ("check_some_right", fitting.fit_sets, []),
-        ("_check_alike", fitting.join_fits, dict.fromkeys("ab", SimpleNamespace(context_={}))),
+        (
+            "_check_same_detector",
+            fitting.join_fits,
+            dict.fromkeys("ab", SimpleNamespace(context_={})),
+        ),
     ],
 )
 def test_one_thread_inside_and_as_many_as_before_outside(called, fit, given, monkeypatch):
@@ -31,5 +35,5 @@ def test_one_thread_inside_and_as_many_as_before_outside(called, fit, given, mon
 
     monkeypatch.setattr(fitting, called, stopped)
     with pytest.raises(InputError, match="noted"):
-        fit(given, **({} if called == "_check_alike" else {"context": {}}))
+        fit(given, **({} if called == "_check_same_detector" else {"context": {}}))
     assert set(inside) == {1} and threads() == before
