@@ -29,6 +29,8 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.runtime.jobs import LocalExecutor
 from tests.result_values import VALUES
 
+pytestmark = pytest.mark.rare  # calls every public function once a parameter
+
 NOWHERE = "no_such_folder"
 WORDS = {f"object {k}": f"thing {k}" for k in range(3)}
 PASS = ("batch_size", "num_workers", "ray", "ray_workers", "ray_gpus", "ray_cpus")

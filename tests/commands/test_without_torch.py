@@ -10,6 +10,8 @@ from predicted_world import write_world
 
 import autoeval
 
+pytestmark = pytest.mark.rare  # starts programs of its own
+
 FORBIDDEN = ("torch", "torchvision", "mmdet", "mmengine", "mmcv", "albumentations", "cv2")
 ABSENT = f"""
 import sys

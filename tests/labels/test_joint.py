@@ -132,6 +132,7 @@ def test_rare_categories_exceed_their_label_free_estimates():
     assert prior.values == pytest.approx([0.4 + 0.3 * 0.2, 0.4 - 0.3 * 0.2])
 
 
+@pytest.mark.rare
 def test_intervals_cover_nine_of_ten_where_the_model_holds():
     rng = np.random.default_rng(1)
     prior = prior_of(np.full(30, 0.4), np.full(30, 0.15), 0.08)

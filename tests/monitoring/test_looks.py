@@ -91,6 +91,7 @@ def looks(rng, n_looks, **later):
     ]
 
 
+@pytest.mark.rare
 def test_a_stable_site_seldom_raises_an_alarm_however_often_it_is_looked_at():
     rng = np.random.default_rng(0)
     ever = [any(look.changed(0.05) for look in looks(rng, 12)) for _ in range(60)]

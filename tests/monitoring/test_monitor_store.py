@@ -163,6 +163,7 @@ def _make(folder, barrier):
     MonitorStore(folder).add_words(["word"])
 
 
+@pytest.mark.rare
 def test_two_processes_may_make_a_store_at_the_same_time(tmp_path):
     context = multiprocessing.get_context("fork")
     for k in range(20):
