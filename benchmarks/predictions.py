@@ -138,6 +138,8 @@ class Case:
         """Score it after a change, by the calibration of another set."""
         made = self.changed(change)
         rows = labelled_rows(made, calibration)
+        # where no box is left of any category, the rows have no scores
+        rows = rows.assign(**{name: np.nan for name in FEATURES if name not in rows})
         return rows.assign(unseen=unseen_share(made.boxes), floor=made.looks.floor)
 
 
