@@ -23,7 +23,6 @@ from autoeval.api.options import (
     load_estimator,
 )
 from autoeval.errors import InputError
-from autoeval.runtime.files import PathLike, expanding_home
 from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
@@ -32,11 +31,11 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given import GivenLabels, Predictions
     from autoeval.estimation.run_detector import Detector
+    from autoeval.runtime.files import PathLike
 
 NOT_FILES = "-"  # in place of the predictions of a detector that is run
 
 
-@expanding_home
 def compare(
     estimators: Mapping[str, AccuracyEstimator | PathLike] | Sequence[AccuracyEstimator | PathLike],
     predictions: Sequence[Any] | None = None,

@@ -18,7 +18,6 @@ from typing_extensions import Unpack
 
 from autoeval.api.options import DetectorOptions, check_names, found_images, given_boxes_of
 from autoeval.errors import InputError
-from autoeval.runtime.files import PathLike, expanding_home
 from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.observation.samples import UnlabelledSamples
     from autoeval.estimation.run_detector import Detector
     from autoeval.io.find_images import Images, UnlabelledImage
+    from autoeval.runtime.files import PathLike
 
 SUFFIX = ".parquet"
 PACKAGES = ("autoeval", "torch", "mmdet", "mmcv")
@@ -37,7 +37,6 @@ PACKAGES = ("autoeval", "torch", "mmdet", "mmcv")
 WHAT = "detecting"
 
 
-@expanding_home
 def detect(
     detector: str | DetectorSpec | ImageDetector | Detector,
     images: Images,

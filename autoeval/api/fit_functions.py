@@ -17,20 +17,19 @@ from typing_extensions import Unpack
 from autoeval.accuracy.measures import IOUS, MEASURES, named_target
 from autoeval.api.options import BoxOptions, check_names, given_boxes_of
 from autoeval.errors import InputError
-from autoeval.runtime.files import PathLike, expanding_home
 from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given import GivenLabels
     from autoeval.io.tasks.task import Task
+    from autoeval.runtime.files import PathLike
     from autoeval.words import Notice
 
 SCORES = "scores.parquet"  # beside the estimator
 OF_LABELS = ("img_dir", "group", "trained_here", "categories")
 
 
-@expanding_home
 def fit(
     labels: GivenLabels | None = None,
     predictions: Any = None,
@@ -192,7 +191,6 @@ def fit(
     return write_fit_outputs(fitted, folder)
 
 
-@expanding_home
 def fit_task(
     task: PathLike | Task,
     predictions: Any,
@@ -244,7 +242,6 @@ def fit_task(
     return write_fit_outputs(fit_sites(given, task, folder=folder, settings=settings), folder)
 
 
-@expanding_home
 def join_fits_at(
     fits: Sequence[PathLike],
     *,

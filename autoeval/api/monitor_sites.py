@@ -22,7 +22,6 @@ from autoeval.api.options import (
     load_estimator,
 )
 from autoeval.errors import InputError
-from autoeval.runtime.files import PathLike, expanding_home
 from autoeval.words import Notice, refuse_given
 
 if TYPE_CHECKING:
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.io.image_lists import ImageFile
     from autoeval.monitoring.monitored import Monitored
+    from autoeval.runtime.files import PathLike
 
 
-@expanding_home
 def monitor(
     estimator: AccuracyEstimator | PathLike,
     predictions: Any = None,

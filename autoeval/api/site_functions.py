@@ -27,7 +27,6 @@ from autoeval.api.options import (
     predict_site,
 )
 from autoeval.errors import InputError
-from autoeval.runtime.files import PathLike, expanding_home
 from autoeval.words import Notice, refuse_given
 
 if TYPE_CHECKING:
@@ -37,13 +36,13 @@ if TYPE_CHECKING:
     from autoeval.estimation.threshold_choice import ThresholdChoice
     from autoeval.labels.labelled_estimate import LabelledEstimate
     from autoeval.labels.plan import LabelPlan
+    from autoeval.runtime.files import PathLike
 
 USUAL_FIT = "work_dirs/fit"
 FIT_HERE = "fit"  # below the work dir of an estimate that fits
 LEVEL = 0.9  # of a labelled set, whose curve is exact
 
 
-@expanding_home
 def estimate(
     predictions: Any = None,
     *,
@@ -169,7 +168,6 @@ def _fitted_here(
     )
 
 
-@expanding_home
 def plan_labels(
     estimator: AccuracyEstimator | PathLike,
     predictions: Any = None,
@@ -285,7 +283,6 @@ def plan_labels(
     )
 
 
-@expanding_home
 def estimate_with_labels(
     plan: LabelPlan | PathLike,
     labels: GivenLabels,
@@ -366,7 +363,6 @@ def estimate_with_labels(
     return estimate_plan(plan, content, words=words, planned=planned, score_thr=score_thr)
 
 
-@expanding_home
 def threshold(
     estimator: AccuracyEstimator | PathLike | None = None,
     predictions: Any = None,

@@ -564,7 +564,7 @@ def option_dictionaries(function: Callable[..., Any]) -> list[type]:
     """Return the dictionary of ``**options: Unpack[Options]`` and those that it extends."""
     annotations = [str(p.annotation) for p in inspect.signature(function).parameters.values()]
     unpacked = [text[len("Unpack[") : -1] for text in annotations if text.startswith("Unpack[")]
-    waiting, found = [inspect.unwrap(function).__globals__[name] for name in unpacked], []
+    waiting, found = [function.__globals__[name] for name in unpacked], []
     while waiting:
         options = waiting.pop(0)
         found.append(options)

@@ -38,7 +38,7 @@ from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import CATEGORY, PRECISION, REFERENCE_FEATURES, Table
 from autoeval.model.priors import FULL
 from autoeval.model.regression import Regression
-from autoeval.runtime.files import PathLike, expanding_home
+from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import SAME_FLOOR, ConfidentBoxes, Looks, unlike_fit
 from autoeval.sites.site import Site
 from autoeval.words import counted, listed
@@ -393,7 +393,6 @@ class AccuracyEstimator:
 
         return self.detector_ or load_fitted(self.context_, self.loading_)
 
-    @expanding_home
     def predict(
         self,
         predictions: GivenBoxes | None = None,
@@ -657,7 +656,6 @@ class AccuracyEstimator:
         """Estimate each of `rows_` by other groups; see `Regression.predict_left_out`."""
         return self.regression_.predict_left_out()
 
-    @expanding_home
     def plan_labels(
         self,
         estimate: Estimate,
@@ -700,7 +698,6 @@ class AccuracyEstimator:
         request = PlanRequest(n, seed=seed, frames=frames, everywhere=everywhere)
         return plan_estimated(self, estimate, request)
 
-    @expanding_home
     def estimate_with_labels(
         self,
         estimate: Estimate,
@@ -748,7 +745,6 @@ class AccuracyEstimator:
         plan = plan_of_sample(self, estimate, content)
         return estimate_with_labels(plan, content, words=words, planned=False, score_thr=score_thr)
 
-    @expanding_home
     def save(self, path: PathLike) -> None:
         """Write the estimator to a Parquet file: its rows and its settings.
 
@@ -763,7 +759,6 @@ class AccuracyEstimator:
         write_fit(path, vars(self))
 
     @classmethod
-    @expanding_home
     def load(cls, path: PathLike) -> Self:
         """Read an estimator and fit it again on the rows it carries.
 

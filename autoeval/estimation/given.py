@@ -32,7 +32,7 @@ from autoeval.io.predictions.category_words import (
 from autoeval.io.predictions.covered_images import unseen_images
 from autoeval.io.predictions.reading import read_boxes
 from autoeval.labels import PLAN
-from autoeval.runtime.files import PathLike, at_home, is_json, name_of
+from autoeval.runtime.files import PathLike, is_json, name_of
 from autoeval.sites.label_warnings import reference_elsewhere
 from autoeval.sites.site import Site
 from autoeval.words import Notice, listed, listed_near, prefixed
@@ -101,10 +101,6 @@ class Predictions:
     reference_names: Mapping[str, str] | PathLike = field(default_factory=dict)
     columns: Sequence[str] = ()
     numbering: str = ""
-
-    def __post_init__(self) -> None:
-        for name in ("path", "reference", "names", "reference_names"):
-            object.__setattr__(self, name, at_home(getattr(self, name)))
 
     def read(
         self,

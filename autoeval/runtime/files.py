@@ -10,13 +10,12 @@ import os
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from autoeval.errors import InputError
 from autoeval.words import Notice, listed, printable
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PathLike = str | os.PathLike[str]
-P = ParamSpec("P")
-R = TypeVar("R")
-HOME = ("~/", f"~{os.sep}")
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet runs
 GZIP = b"\x1f\x8b"
 JSON = (".json", ".json.gz")
@@ -323,47 +319,6 @@ def read_json(path: PathLike, what: str = "file") -> Any:
         raise InputError(f"{name} is not a JSON file ({error}).") from error
     except RecursionError:
         raise InputError(f"{name} is nested too deeply to be a {what}.") from None
-
-
-def expanding_home(function: Callable[P, R]) -> Callable[P, R]:
-    """Let ``~/`` begin the paths among the arguments of a function that users call, as in a shell.
-
-    Parameters
-    ----------
-    function : callable
-        Paths are text or path objects, alone, in a list or as the values of a dict.
-
-    Examples
-    --------
-    >>> expanding_home(str)("~/site") == os.path.expanduser("~/site")
-    True
-    """
-
-    @wraps(function)
-    def called(*args: P.args, **options: P.kwargs) -> R:
-        given: Any = map(at_home, args)
-        return function(*given, **{name: at_home(value) for name, value in options.items()})
-
-    return called
-
-
-def at_home(given: Any) -> Any:
-    """Return a path, or the paths of a list or a dict, with the home folder in the place of ``~``.
-
-    Examples
-    --------
-    >>> at_home(["a/~/b", Path("~")]) == ["a/~/b", Path.home()]
-    True
-    """
-    if isinstance(given, str) and (given == "~" or given.startswith(HOME)):
-        return os.path.expanduser(given)
-    if isinstance(given, Path) and given.parts[:1] == ("~",):
-        return given.expanduser()
-    if type(given) in (list, tuple) and given and isinstance(given[0], str | Path):
-        return type(given)(map(at_home, given))
-    if type(given) is dict and any(isinstance(item, str | Path) for item in given.values()):
-        return {name: at_home(value) for name, value in given.items()}
-    return given
 
 
 def name_of(given: object) -> Path:

@@ -22,7 +22,7 @@ from autoeval.io.labels.content import LabelFormat, LabelSet
 from autoeval.io.labels.pairing import holds_images
 from autoeval.io.labels.voc import VOC
 from autoeval.io.labels.yolo import YOLO, is_nearly_yolo
-from autoeval.runtime.files import PathLike, expanding_home, is_json, read_json
+from autoeval.runtime.files import PathLike, is_json, read_json
 from autoeval.words import listed
 
 # The layouts of published data sets are read where they are named: `module:constant` of each.
@@ -159,7 +159,6 @@ def label_format(name: str) -> LabelFormat:
     return getattr(import_module(f"{LAYOUT_PACKAGE}.{module}"), constant)
 
 
-@expanding_home
 def load_labels(
     path: PathLike,
     img_dir: PathLike | None = None,

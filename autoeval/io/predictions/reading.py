@@ -47,7 +47,7 @@ from autoeval.io.predictions.formats import (
     read_columns,
 )
 from autoeval.io.predictions.text_folder import read_text_folder
-from autoeval.runtime.files import PathLike, expanding_home, name_of
+from autoeval.runtime.files import PathLike, name_of
 from autoeval.words import Notice, listed
 
 FEWEST_USABLE = 0.5  # of the entries
@@ -116,7 +116,6 @@ def files_by_site(folder: Path) -> dict[str, Path]:
     return file_of
 
 
-@expanding_home
 def read_predictions(
     given: Any,
     *,

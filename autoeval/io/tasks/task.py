@@ -17,7 +17,7 @@ import numpy as np
 from autoeval.errors import InputError
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.tasks.seed_set import SeedSet, seed_set_of, thinned
-from autoeval.runtime.files import PathLike, expanding_home, read_config
+from autoeval.runtime.files import PathLike, read_config
 from autoeval.words import listed
 
 ROOT_VARIABLE = "AUTOEVAL_DATA_ROOT"
@@ -127,7 +127,6 @@ class Task:
         return np.array(indices, np.int64)
 
 
-@expanding_home
 def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
     """Read a task file.
 
