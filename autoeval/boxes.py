@@ -246,12 +246,13 @@ class Reach(NamedTuple):
 
     n: number of boxes on such images; n_beyond: those that end more than `BEYOND` times the side of
     their image from its left or its top; farthest: largest right and bottom edge, as shares of the
-    sides of the image.
+    sides of the image; in_shares: a warning of boxes in [0, 1], where there are some.
     """
 
     n: int
     n_beyond: int
     farthest: np.ndarray
+    in_shares: tuple[Notice, ...] = ()
 
 
 def check_pixels(
@@ -264,7 +265,8 @@ def check_pixels(
     """Refuse boxes of a file that are not in pixels of their images, and measure the others.
 
     Where objects fill the image, networks that do not cut their boxes at the edge let many reach
-    beyond, but few centres.
+    beyond, but few centres. Boxes in [0, 1] beside others are shares of some images among pixels of
+    others: no box of 154 real files of predictions and of 42 of labels is as small.
 
     Parameters
     ----------
@@ -279,6 +281,14 @@ def check_pixels(
     InputError
         If all boxes lie in [0, 1], or more than half of those on images of known size reach beyond,
         and the centres of more than 15 % lie there.
+
+    Examples
+    --------
+    >>> boxes = np.array([[10.0, 20, 30, 40], [0.1, 0.2, 0.3, 0.4]])
+    >>> images = [LabelledImage(name, name, (480, 640)) for name in ("a.jpg", "b.jpg")]
+    >>> reach = check_pixels(Path("boxes.json"), "boxes", boxes, np.array([0, 1]), images)
+    >>> reach.n_beyond, [notice.code for notice in reach.in_shares]
+    (0, ['boxes-in-shares'])
     """
     if len(boxes) >= ENOUGH_BOXES and boxes.max() <= BEYOND:
         raise InputError(
@@ -302,39 +312,17 @@ def check_pixels(
             "[left, top, width, height] in pixels of the image as it is on disk: are these corners "
             "[x1, y1, x2, y2], or pixels of a resized image?"
         )
-    return Reach(n, n_beyond, farthest)
-
-
-def boxes_in_shares(
-    what: str, boxes: np.ndarray, image: np.ndarray, images: Sequence[LabelledImage]
-) -> tuple[Notice, ...]:
-    """Warn of boxes in [0, 1], as where shares of some images are among pixels of others.
-
-    No box of 154 real files of predictions and of 42 of labels is as small.
-
-    Parameters
-    ----------
-    what, boxes, image, images
-        As in `check_pixels`.
-
-    Examples
-    --------
-    >>> boxes = np.array([[10.0, 20, 30, 40], [0.1, 0.2, 0.3, 0.4]])
-    >>> images = [LabelledImage(name, name, None) for name in ("a.jpg", "b.jpg")]
-    >>> [notice.code for notice in boxes_in_shares("boxes", boxes, np.array([0, 1]), images)]
-    ['boxes-in-shares']
-    """
     inside = (boxes[:, 2:] <= BEYOND) & (boxes[:, :2] >= 1 - BEYOND)
-    within = has_area(boxes) & inside.all(axis=1)
-    if not within.any():
-        return ()
-    of = [images[k].file_name for k in np.unique(image[within]).tolist()]
-    text = (
-        f"{what} that lie in [0, 1], as shares of their images: {np.count_nonzero(within)}, in "
-        f"{len(of)} images ({listed(of)}). Expected pixels in all images: multiply them by the "
-        "width and the height of each image"
-    )
-    return (Notice("boxes-in-shares", text),)
+    within, in_shares = has_area(boxes) & inside.all(axis=1), tuple[Notice, ...]()
+    if within.any():
+        of = [images[k].file_name for k in np.unique(image[within]).tolist()]
+        text = (
+            f"{what} that lie in [0, 1], as shares of their images: {np.count_nonzero(within)}, in "
+            f"{len(of)} images ({listed(of)}). Expected pixels in all images: multiply them by the "
+            "width and the height of each image"
+        )
+        in_shares = (Notice("boxes-in-shares", text),)
+    return Reach(n, n_beyond, farthest, in_shares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,8 @@
 entered: how many files and functions of this project a command enters on the sample.
 
 Each command runs in a process of its own in a copy of the sample; what counts are function bodies
-that are run at least once (no class or module bodies, no lambdas or comprehensions).
+that are run at least once (no class or module bodies, nor the body of a template; no lambdas or
+comprehensions).
 
     python -m benchmarks.commands entered
     python -m benchmarks.commands entered --only estimate --list
@@ -72,6 +73,7 @@ package = sys.argv[1]
 def note(frame, event, argument):
     code = frame.f_code
     ours = event == "call" and code.co_filename.startswith(package)
+    ours = ours and not (code.co_filename.endswith(".j2") and code.co_name == "root")  # its body
     if ours and not code.co_name.startswith("<") and code.co_flags & 2:  # no body of a class
         entered.add((code.co_filename, code.co_qualname))
 sys.setprofile(note)

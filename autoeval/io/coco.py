@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.boxes import ENOUGH_BOXES, LabelledImage, boxes_in_shares, check_pixels
+from autoeval.boxes import ENOUGH_BOXES, LabelledImage, check_pixels
 from autoeval.errors import InputError
 from autoeval.io.image_identity import normal_id
 from autoeval.io.image_lists import coco_categories, coco_entries, coco_images
@@ -102,22 +102,20 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
                 path, document, "annotations", lambda e: _box(e, image_ids, categories), warnings
             )
         )
-    in_shares: tuple[Notice, ...] = ()
-    if len(boxes):
+    if len(boxes) >= ENOUGH_BOXES:
         place = {image.image_id: k for k, image in enumerate(images)}
         places = np.array([place[image_id] for image_id in boxes.image_ids], np.int64)
         xyxy = boxes.xywh.copy()
         with np.errstate(over="ignore"):
             xyxy[:, 2:] += xyxy[:, :2]
-        if len(boxes) >= ENOUGH_BOXES:
-            check_pixels(path, "labelled boxes", xyxy, places[boxes.image], images)
-        in_shares = boxes_in_shares("labelled boxes", xyxy, places[boxes.image], images)
+        reach = check_pixels(path, "labelled boxes", xyxy, places[boxes.image], images)
+        warnings += reach.in_shares
     content = LabelSet(
         path,
         images,
         tuple(categories.values()),
         boxes,
-        warnings=(*warnings, *in_shares, *around_shapes(n_turned)),
+        warnings=(*warnings, *around_shapes(n_turned)),
         numbers=tuple(categories),
         lists_categories=True,
     )

@@ -24,7 +24,6 @@ from autoeval.boxes import (
     ENOUGH_BOXES,
     Boxes,
     LabelledImage,
-    boxes_in_shares,
     check_pixels,
     has_area,
     overlapping_pairs,
@@ -560,7 +559,7 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[Notice, ...]:
             f"{reach.n_beyond}"
         )
         odd.append(Notice("boxes-beyond-images", text))
-    odd += boxes_in_shares("boxes of the predictions", read.boxes, read.image, read.images)
+    odd += reach.in_shares
     n_flat = int(np.count_nonzero(~has_area(read.boxes)))
     if n_flat:
         text = (
