@@ -11,6 +11,7 @@ from autoeval.io.coco import read_coco
 from autoeval.io.find_images import find_images
 from autoeval.io.image_lists import read_image_list
 from autoeval.io.labels.any_format import load_labels
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.runtime.files import BadItems
 
@@ -241,3 +242,21 @@ def test_a_crowd_may_be_written_as_text(tmp_path):
     labels = read_coco(tmp_path / "a.json")
     assert [box.iscrowd for box in labels.boxes] == [False, True, False, False, True]
     assert "expected iscrowd 0 or 1, got 'perhaps'" in labels.warnings[0]
+
+
+@pytest.mark.parametrize("n_flat, severity", [(1, "note"), (2, "warning")])
+def test_many_boxes_without_area_are_warned_of(n_flat, severity):
+    """Of 20 labels one is a twentieth."""
+    labels = {"images": [{"id": 1, "file_name": "1.jpg"}], "categories": [{"id": 1, "name": "car"}]}
+    sides = [0] * n_flat + [5] * (20 - n_flat)
+    labels["annotations"] = [
+        {"image_id": 1, "category_id": 1, "bbox": [10 * k, 0, side, 5]}
+        for k, side in enumerate(sides)
+    ]
+    truth = labelled_boxes(read_coco(labels))
+    (notice,) = truth.left_out
+    assert (len(truth), notice.code, notice.severity) == (
+        20 - n_flat,
+        "label-boxes-unusable",
+        severity,
+    )

@@ -21,6 +21,7 @@ from autoeval.words import Notice, listed
 
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"
+MANY_UNUSABLE = 0.05  # share of labelled boxes that are left out
 EVERYWHERE = (-1e6, -1e6, 2e6, 2e6)  # left, top, width, height of an area that holds any image
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
 """Boxes, categories and crowds of an image without labels."""
@@ -376,7 +377,7 @@ def labelled_boxes(
         Notice(
             "label-boxes-unusable",
             f"labelled boxes {kind}, left out: {bad.sum()}",
-            severity="note",
+            severity="warning" if bad.sum() > MANY_UNUSABLE * len(truth) else "note",
         )
         for kind, bad in kinds.items()
         if bad.any()
