@@ -22,7 +22,9 @@ from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.matching import (
     categories_with_a_box,
+    expected_objects,
     false_without_labels,
+    has_labels,
     labelled_categories,
 )
 from autoeval.sites.site import Site
@@ -174,13 +176,12 @@ def on_common_ground(
             vocabulary = [
                 word for word in vocabulary if all(word in own for own in chosen_of.values())
             ]
-        on_labelled = np.isin(
-            [image.image_id for image in pool.images], [image.image_id for image in labels.images]
-        )
+        on_labelled = has_labels(pool.images, labels)  # of places, not of names
         expected: dict[str, float] = {}
         if vocabulary is None:
             for site in common_sites.values():
-                for word, n in expected_objects(site, on_labelled).items():
+                of_site = expected_objects(site.boxes, site.right_at_half, on_labelled)
+                for word, n in of_site.items():
                     expected[word] = max(n, expected.get(word, 0.0))
         chosen = labelled_categories(
             names, labels, pool, words, named=vocabulary, expected=expected
@@ -207,7 +208,7 @@ def on_common_ground(
         common_sites[name] = on_categories(site, names)
         if unlisted is not None and labels is not None:
             found = common_sites[name].boxes
-            odd = false_without_labels(found, labels, words, unlisted.score_thr)
+            odd = false_without_labels(found, on_labelled, labels, words, unlisted.score_thr)
             category_warnings += prefixed(name, odd)
     same = [
         Notice(
@@ -219,15 +220,6 @@ def on_common_ground(
         if same_boxes(common_sites[a].boxes, common_sites[b].boxes)
     ]
     return fits, common_sites, [*warnings, *category_warnings, *same]
-
-
-def expected_objects(site: Site, on_images: np.ndarray) -> dict[str, float]:
-    """Return the sum of the true-positive probabilities of each category on a mask of images."""
-    boxes = site.boxes
-    inside = on_images[boxes.image]
-    right = site.right_at_half[inside]
-    sums = np.bincount(boxes.label[inside], right, minlength=len(boxes.categories))
-    return dict(zip(boxes.categories, sums.tolist(), strict=True))
 
 
 def words_with_a_box(site: Site) -> list[str]:

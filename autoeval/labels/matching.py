@@ -545,14 +545,35 @@ def _chosen(
     named = others if plan.named or words else None
     found, expected = plan.found, dict[str, float]()
     if plan.probabilities is not None and not plan.named:
-        labelled = {image.image_id for image in labels.images}
-        inside = np.array([image.image_id in labelled for image in found.images], bool)[found.image]
-        n = len(found.categories)
-        sums = np.bincount(found.label[inside], plan.probabilities[inside], minlength=n)
-        expected = dict(zip(found.categories, sums.tolist(), strict=True))
+        on_labelled = has_labels(found.images, labels)
+        expected = expected_objects(found, plan.probabilities, on_labelled)
     return labelled_categories(
         found.categories, labels, found, words, named=named, expected=expected
     )
+
+
+def has_labels(images: Sequence[LabelledImage], labels: LabelSet) -> np.ndarray:
+    """Return which of M images, by the names that the labels have, are labelled, (M,) bool."""
+    labelled = {image.image_id for image in labels.images}
+    return np.array([image.image_id in labelled for image in images], bool)
+
+
+def expected_objects(found: Boxes, right: np.ndarray, on_images: np.ndarray) -> dict[str, float]:
+    """Return the sum of the true-positive probabilities of each category on some images.
+
+    Parameters
+    ----------
+    found : Boxes
+        N boxes on M images.
+    right : ndarray of shape (N,)
+        True-positive probability of each at IoU .5.
+    on_images : ndarray of shape (M,), bool
+        The images.
+    """
+    inside = on_images[found.image]
+    n = len(found.categories)
+    sums = np.bincount(found.label[inside], right[inside], minlength=n).tolist()
+    return dict(zip(found.categories, sums, strict=True))
 
 
 def on_all_categories(
@@ -574,22 +595,30 @@ def on_all_categories(
         more = [name for name in more if name in known and name not in names]
     made = with_categories(whole, names, more)
     if looked_for is None and not plan.named:
-        warnings += false_without_labels(made.found, labels, words, plan.score_thr or 0.0)
+        on_labelled = has_labels(made.found.images, labels)
+        score_thr = plan.score_thr or 0.0
+        warnings += false_without_labels(made.found, on_labelled, labels, words, score_thr)
     # The label-free estimates are of the categories with a likely box, which hold nearly all boxes.
     return replace(made, priors={**whole.priors, **made.priors}), warnings
 
 
 def false_without_labels(
-    found: Boxes, labels: LabelSet, words: Mapping[str, str] | None, score_thr: float
+    found: Boxes,
+    on_labelled: np.ndarray,
+    labels: LabelSet,
+    words: Mapping[str, str] | None,
+    score_thr: float,
 ) -> tuple[Notice, ...]:
     """Note boxes of categories that no label is of, where the labels list no categories.
 
     Parameters
     ----------
     found : Boxes
-        Of the categories that count, on the images of the pool.
+        Of the categories that count, on the M images of the pool.
+    on_labelled : ndarray of shape (M,), bool
+        Which of these are labelled; see `has_labels`.
     labels : LabelSet
-        Of some of them.
+        Theirs.
     words : mapping of str to str, optional
         See `labelled_categories`.
     score_thr : float
@@ -597,11 +626,8 @@ def false_without_labels(
     """
     translated = words or {word: word for word in labels.categories}
     own = {translated.get(word) for word in labels.categories}
-    labelled = {image.image_id for image in labels.images}
-    inside = np.array([image.image_id in labelled for image in found.images], bool)[found.image]
-    n = np.bincount(
-        found.label[inside & (found.scores > score_thr)], minlength=len(found.categories)
-    )
+    inside = on_labelled[found.image] & (found.scores > score_thr)
+    n = np.bincount(found.label[inside], minlength=len(found.categories))
     each = zip(found.categories, n.tolist(), strict=True)
     of_none = {name: k for name, k in each if k and name not in own}
     if not of_none:
