@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
@@ -388,54 +388,29 @@ def match_images(
         value: place for place, value in enumerate(known_values) if value
     }
     differ = len(place_of) == len(known_values) - known_values.count(None)
+    possible, other_split = frozenset[int](), list[tuple[str, str]]()
     if differ and place_of.keys() >= {*values} and not (fields.split or known_fields.split):
         rule = BY_ID[0] if by_id else BY_NAME[0]
         index = np.array([place_of[value] for value in values], np.int64)
-        merged = _merged(fields, index) if by_id else ()
-        return ImageMatches(index, (rule.name,) * len(values), merged=merged)
-    state = _Matching(fields, known_fields, np.full(len(named), MISSING))
-    index = state.index
-    with_name = [k for k, name in enumerate(names) if name is not None]
-    rest = [k for k, name in enumerate(names) if name is None]
-    if with_name:
-        trial = state.tried(with_name, BY_NAME)
-        if len(trial.placed) < ENOUGH_BY_NAME * len(with_name):
-            by_ids = ID_AGAINST_NAME if any(known_fields.file_name) else BY_ID
-            trial = state.best(with_name, (by_ids, ID_IS_STEM, STEM_IS_ID), trial)
-        state.take(trial)
-    if rest:
-        state.take(state.best(rest, (BY_ID, ID_IS_STEM), _Trial({}, {})))
-        # A word is no number that could be either, so that it may still be a stem.
-        left = [k for k in rest if index[k] < 0]
-        words = [k for k in left if not _WHOLE.fullmatch(ids[k] or "0")]
-        state.take(state.tried(words, ID_IS_STEM))
-    possible = frozenset[int]()
-    if (index < 0).any():
-        state.place_by_the_others()
+        rules = [rule.name] * len(values)
+    else:
+        state = _matched_by_rules(fields, known_fields)
+        index, rules = state.index, state.rules
         unclear = (at for k, at in state.candidates.items() if index[k] < 0)
         possible = possible.union(*unclear)
-    other_split: list[tuple[str, str]] = []
-    if fields.split_words and known_fields.split_words:
-        for k in np.flatnonzero(index >= 0).tolist():
-            place = int(index[k])
-            splits, known_splits = fields.splits(k), known_fields.splits(place)
-            if splits and known_splits and not splits & known_splits:
-                name = named[k].file_name or named[k].image_id or ""
-                other_split.append((name, known[place].file_name))
-    merged = _merged(fields, index)
-    return ImageMatches(index, tuple(state.rules), possible, tuple(other_split), merged)
-
-
-def _merged(named: _Fields, index: np.ndarray) -> tuple[str, ...]:
-    """Return ids whose images have several file names, and one place among those known."""
+        for k, place in state.in_other_splits():
+            called = named[k].file_name or named[k].image_id or ""
+            other_split.append((called, known[place].file_name))
+    # ids whose images have several file names, and one place among those known
     at = np.maximum(index, -1) + 1  # 0 for images without a place
     several = np.bincount(at, minlength=1)[at] > 1
     names_at: dict[tuple[int, str], set[str]] = defaultdict(set)
     for k in np.flatnonzero(several & (at > 0)).tolist():
-        image_id, name = named.image_id[k], named.file_name[k]
+        image_id, name = ids[k], names[k]
         if image_id is not None and name is not None:
             names_at[int(index[k]), image_id].add(name)
-    return tuple(image_id for (_, image_id), names in names_at.items() if len(names) > 1)
+    merged = tuple(image_id for (_, image_id), of_id in names_at.items() if len(of_id) > 1)
+    return ImageMatches(index, tuple(rules), possible, tuple(other_split), merged)
 
 
 class _Trial(NamedTuple):
@@ -561,10 +536,42 @@ class _Matching:
             if claims[place] == 1:
                 self.index[k], self.rules[k] = place, SPLIT_RULE
 
+    def in_other_splits(self) -> Iterator[tuple[int, int]]:
+        """Yield images, each with its place, whose folders both name a split, and not the same."""
+        if not (self.named.split_words and self.known.split_words):
+            return
+        for k in np.flatnonzero(self.index >= 0).tolist():
+            place = int(self.index[k])
+            splits, known_splits = self.named.splits(k), self.known.splits(place)
+            if splits and known_splits and not splits & known_splits:
+                yield k, place
+
     def _split(self, place: int) -> str:
         """Return the splits of a known image, or where it has none its folder."""
         name = self.known.file_name[place] or ""
         return " ".join(sorted(self.known.splits(place))) or name.rpartition("/")[0]
+
+
+def _matched_by_rules(fields: _Fields, known: _Fields) -> _Matching:
+    """Find images that are not all named as those known, in the order that `match_images` says."""
+    names, ids = fields.file_name, fields.image_id
+    state = _Matching(fields, known, np.full(len(names), MISSING))
+    with_name = [k for k, name in enumerate(names) if name is not None]
+    rest = [k for k, name in enumerate(names) if name is None]
+    if with_name:
+        trial = state.tried(with_name, BY_NAME)
+        if len(trial.placed) < ENOUGH_BY_NAME * len(with_name):
+            by_ids = ID_AGAINST_NAME if any(known.file_name) else BY_ID
+            trial = state.best(with_name, (by_ids, ID_IS_STEM, STEM_IS_ID), trial)
+        state.take(trial)
+    if rest:
+        state.take(state.best(rest, (BY_ID, ID_IS_STEM), _Trial({}, {})))
+        # A word is no number that could be either, so that it may still be a stem.
+        left = [k for k in rest if state.index[k] < 0]
+        words = [k for k in left if not _WHOLE.fullmatch(ids[k] or "0")]
+        state.take(state.tried(words, ID_IS_STEM))
+    state.place_by_the_others()
+    return state
 
 
 @dataclass(frozen=True, eq=False)
