@@ -270,8 +270,10 @@ def check_pixels(
 
     Parameters
     ----------
-    path, what : Path, str
-        The file, and what the boxes are called, for messages.
+    path : Path
+        The file, for messages.
+    what : str
+        What the boxes are called, for messages.
     boxes, image : ndarray of shape (N, 4) and (N,)
         xyxy, and the image of each.
     images : sequence of LabelledImage

@@ -10,6 +10,9 @@ PACKAGE = Path(__file__).parents[1] / "autoeval"
 SECTION = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
 ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .+)?")
 Named = ast.ClassDef | ast.FunctionDef
+TYPES = {"str": "str|path-like", "int": "int", "float": "float", "bool": "bool"}
+TYPES["np.ndarray"] = "ndarray|array"
+WHOLE = ("report",)  # packages in which all public parameters are documented
 
 
 def documented(node):
@@ -87,8 +90,13 @@ def faults(node):
             is_none = isinstance(default, ast.Constant) and default.value is None
             if is_none and not re.search("optional|None", stated[name]):
                 yield f"{node.name}: {name} is optional"
-            if kind == "tuple[Notice, ...]" and stated[name] != "tuple of Notice":
+            if "Notice" in kind and "Notice" not in stated[name]:
                 yield f"{node.name}: {name} holds notices"
+            one = kind.removesuffix(" | None")
+            if one != kind and not re.search("optional|None", stated[name]):
+                yield f"{node.name}: {name} may be None"
+            if one in TYPES and not re.match(f"({TYPES[one]}|{{)", stated[name]):
+                yield f"{node.name}: {name} is of type {one}"
     if isinstance(node, ast.FunctionDef) and "InputError" not in text:
         raised = [part.exc for part in ast.walk(node) if isinstance(part, ast.Raise) and part.exc]
         if any("InputError" in ast.unparse(error) for error in raised):
@@ -108,14 +116,46 @@ def test_docstrings_say_what_the_code_says(package):
     assert found == []
 
 
+def undocumented(body, of=""):
+    """Public functions and classes that take something and have no section ``Parameters``."""
+    for node in body:
+        if isinstance(node, Named) and not node.name.startswith("_"):
+            if taken(node) - {"self", "cls", "kind"} and not documented(node):
+                yield of + node.name
+            if isinstance(node, ast.ClassDef):
+                yield from undocumented(node.body, f"{node.name}.")
+
+
+@pytest.mark.parametrize("package", WHOLE)
+def test_all_public_parameters_are_documented(package):
+    trees = [ast.parse(path.read_text("utf-8")) for path in (PACKAGE / package).rglob("*.py")]
+    assert [name for tree in trees for name in undocumented(tree.body)] == []
+
+
+def test_the_reader_finds_what_has_no_parameters():
+    source = '''
+class Box:
+    def scaled(self, by):
+        """Do."""
+    def area(self):
+        """Do."""
+
+def _hidden(by):
+    """Do."""
+'''
+    assert list(undocumented(ast.parse(source).body)) == ["Box.scaled"]
+
+
 def test_the_reader_finds_what_the_code_says_otherwise():
     source = '''
-def f(boxes, image=None, *, warnings: tuple[Notice, ...] = ()):
+def f(boxes, image=None, *, site: str | None, n: int, warnings: tuple[Notice, ...] = ()):
     """Do.
 
     Parameters
     ----------
     image : ndarray
+    site : str
+    n : float
     warnings : tuple of str
     """
     raise InputError
@@ -124,6 +164,8 @@ def f(boxes, image=None, *, warnings: tuple[Notice, ...] = ()):
     assert list(faults(node)) == [
         "f: boxes is not documented",
         "f: image is optional",
+        "f: site may be None",
+        "f: n is of type int",
         "f: warnings holds notices",
         "f: raises InputError",
     ]

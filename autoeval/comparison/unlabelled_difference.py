@@ -712,7 +712,7 @@ class LabelFree:
         In all together.
     influences : ndarray of shape (K, N)
         Predicted influence of each image on it.
-    residuals : sequence of VariancePrior
+    residuals : sequence of VariancePrior or None
         Of the variance that this leaves, of one image; None at a threshold.
     carried : float
         Mean difference on the labelled sets of both fits; NaN without any.

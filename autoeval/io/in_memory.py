@@ -69,8 +69,10 @@ class _Found(NamedTuple):
         Confidences, and numbers of categories.
     words : sequence of str, optional
         Of each box, where there are.
-    file_name, image_id : optional
+    file_name : str, optional
         Name of the image, where the item has one.
+    image_id : Any, optional
+        Id of the image, where the item has one.
     size : tuple of int, optional
         Height and width.
     positions : bool

@@ -69,7 +69,15 @@ def new_alarms(store: MonitorStore, monitored: Monitored) -> list[dict[str, Any]
 
 
 def remember(store: MonitorStore, monitored: Monitored) -> None:
-    """Note that the alarms of a run were sent."""
+    """Note that the alarms of a run were sent, so that `new_alarms` leaves them out.
+
+    Parameters
+    ----------
+    store : MonitorStore
+        Keeps site and kind of these alarms, in place of those of earlier runs.
+    monitored : Monitored
+        The run.
+    """
     store.keep_sent(_alarms_of(monitored))
 
 
@@ -85,17 +93,28 @@ def _alarms_of(monitored: Monitored) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def json_lines(rows: pd.DataFrame) -> str:
-    """Return one line of JSON a row."""
+    """Return one line of JSON for each row.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of any columns; numbers that are not finite become null.
+    """
     return "\n".join(json.dumps(row, ensure_ascii=False) for row in plain(rows.to_dict("records")))
 
 
 def check_webhook(url: str) -> None:
-    """Refuse what is no address of a web server.
+    """Refuse an address that is not that of a web server.
+
+    Parameters
+    ----------
+    url : str
+        The address.
 
     Raises
     ------
     InputError
-        Naming the host alone.
+        If it does not begin with ``http://`` or ``https://``; the message names the host alone.
     """
     if not url.startswith(("http://", "https://")):
         shown = masked_address(url)

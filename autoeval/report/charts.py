@@ -26,7 +26,19 @@ COLUMNS = 4  # pictures side by side
 
 
 def source_styles(sources: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Give each source a ``color`` and a ``marker``, in order of appearance."""
+    """Give each source a ``color`` and a ``marker``, in order of appearance.
+
+    Parameters
+    ----------
+    sources : iterable of str
+        Names; those that repeat count once.
+
+    Returns
+    -------
+    dict of str to dict
+        By name, the keyword arguments ``color`` (RGBA) and ``marker`` of matplotlib. After 12
+        sources markers repeat.
+    """
     names = list(dict.fromkeys(sources))
     colors = mpl.colormaps["turbo"](np.linspace(0.05, 0.95, len(names)))
     styles = zip(names, colors, cycle(MARKERS), strict=False)
@@ -93,7 +105,15 @@ def plot_scatter(
 
 
 def source_legend(figure: Figure, sources: Iterable[str]) -> None:
-    """Name the sources below all plots."""
+    """Name the sources below all plots.
+
+    Parameters
+    ----------
+    figure : Figure
+        With plots in the styles of `source_styles`.
+    sources : iterable of str
+        In the same order as there.
+    """
     styles = source_styles(sources)
     handles = [Line2D([], [], ls="", ms=5, **style) for style in styles.values()]
     places = [str(k) for k in range(len(handles))]
@@ -158,14 +178,28 @@ def plot_curves(
 
 
 def figure_of(ax: Axes) -> Figure:
-    """Return the figure that a plot was drawn on."""
+    """Return the figure that a plot was drawn on.
+
+    Parameters
+    ----------
+    ax : Axes
+        On a figure itself, not on a subfigure.
+    """
     figure = ax.figure
     assert isinstance(figure, Figure)
     return figure
 
 
-def integer_steps(ax: Axes, values: pd.Series) -> None:
-    """Space a horizontal axis by ratio and tick it at the values themselves."""
+def log_ticks_at(ax: Axes, values: pd.Series) -> None:
+    """Make a horizontal axis logarithmic, with a tick at each value.
+
+    Parameters
+    ----------
+    ax : Axes
+        Changed in place.
+    values : Series of float
+        Positive; those that repeat count once.
+    """
     ticks = sorted(set(values))
     ax.set_xscale("log")
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -173,7 +207,15 @@ def integer_steps(ax: Axes, values: pd.Series) -> None:
 
 
 def picture_rows(pictures: Sequence[tuple[np.ndarray, str]], title: str) -> Figure:
-    """Lay pictures (H, W, 3), uint8, BGR with captions out in rows of four."""
+    """Draw pictures with captions in rows of `COLUMNS`.
+
+    Parameters
+    ----------
+    pictures : sequence of (ndarray of shape (H, W, 3), uint8, BGR; str)
+        Each with its caption, above it; at least one.
+    title : str
+        Above all.
+    """
     rows = math.ceil(len(pictures) / COLUMNS)
     figure = Figure(figsize=(3.2 * COLUMNS, 2.7 * rows + 0.4), layout="constrained")
     axes = figure.subplots(rows, COLUMNS, squeeze=False).ravel()

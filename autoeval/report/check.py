@@ -74,14 +74,31 @@ def check_text(sites: Sequence[Examined], new: Look | None, size: RunSize) -> st
         f"{counted(size.n_sets, 'sample set')} of {counted(size.n_groups, 'group')}, and the new "
         "images. Each is seen once as it is, and again in each repeat.",
         _time_text(size),
-        interval_at_best(size.n_groups),
+        interval_forecast(size.n_groups),
     ]
     lines = [usable, "", "found:", *(f"  {line}" for line in found), "", *run]
     return "\n".join(lines)
 
 
 def check_values(sites: Sequence[Examined], new: Look | None, size: RunSize) -> dict[str, Any]:
-    """Return the same for JSON."""
+    """Return what `check_text` shows, as plain values for JSON.
+
+    Parameters
+    ----------
+    sites : sequence of Examined
+        The labelled sources of a task.
+    new : Look, optional
+        The images to estimate on, where they are given.
+    size : RunSize
+        Of the run to come.
+
+    Returns
+    -------
+    dict
+        ``sources`` (rows of `site_table`), ``findings``, ``n_groups``, ``n_sample_sets``,
+        ``n_images_to_observe``, ``read_images_per_s``, ``hours`` (None without a rate) and
+        ``interval`` (a sentence).
+    """
     return {
         "sources": site_table(sites, new).to_dict("records"),
         "findings": findings(sites, new),
@@ -90,12 +107,28 @@ def check_values(sites: Sequence[Examined], new: Look | None, size: RunSize) -> 
         "n_images_to_observe": size.n_observed,
         "read_images_per_s": size.read_rate,
         "hours": size.n_observed / size.rate / 3600 if size.rate else None,
-        "interval": interval_at_best(size.n_groups),
+        "interval": interval_forecast(size.n_groups),
     }
 
 
 def site_table(sites: Sequence[Examined], new: Look | None) -> pd.DataFrame:
-    """Describe what can be used, one row a site, the new images last."""
+    """Describe the sites that can be used, and the new images.
+
+    Parameters
+    ----------
+    sites : sequence of Examined
+        The labelled sources of a task; those that cannot be used are left out.
+    new : Look, optional
+        The images to estimate on, in the last row.
+
+    Returns
+    -------
+    DataFrame
+        One row a site: ``source``, the numbers of ``images``, of ``unreadable`` ones and of
+        ``boxes``, ``small`` (share of boxes with an area under `SMALL_AREA`, in [0, 1]), the
+        numbers of images that are ``empty``, ``alike`` (near copies) and ``dark``, and the mean
+        ``brightness``, 0 to 255; NaN without labels or images.
+    """
     rows = [_row(site) for site in sites if site.look is not None]
     if new is not None:
         rows.append(_row(Examined("(new images)", look=new)))
@@ -103,7 +136,17 @@ def site_table(sites: Sequence[Examined], new: Look | None) -> pd.DataFrame:
 
 
 def findings(sites: Sequence[Examined], new: Look | None) -> list[str]:
-    """Name what is wrong, one sentence each, what prevents a run first."""
+    """Name what is wrong with sites and new images, one sentence each.
+
+    What prevents a run comes first.
+
+    Parameters
+    ----------
+    sites : sequence of Examined
+        The labelled sources of a task.
+    new : Look, optional
+        The images to estimate on; their copies among the sources are named, too.
+    """
     seen = [look for look in (*(site.look for site in sites), new) if look is not None]
     return [
         *(f"{s.name}: cannot be used: {s.why_not}" for s in sites if s.why_not),
@@ -122,13 +165,21 @@ def _time_text(size: RunSize) -> str:
     return f"How long that takes depends on the detector: give its rate with --rate.{least}"
 
 
-def interval_at_best(n_groups: int) -> str:
-    """Return the width of an interval by group, and the error on groups left out.
+def interval_forecast(n_groups: int) -> str:
+    """State how wide an interval is for this number of groups, by the error on groups left out.
 
-    It is ±t(m - 1) times the root of the mean squared error where groups are too few for the
-    jackknife+, which needs the largest errors themselves; see `source_interval`.
+    The factor is that of Student's t, t(m - 1) times the root of the mean squared error, which
+    `source_interval` has where groups are too few for the jackknife+: before a run there is no
+    error of each group, which that needs.
 
-    >>> interval_at_best(2)
+    Parameters
+    ----------
+    n_groups : int
+        Groups of sites that can be used, m.
+
+    Examples
+    --------
+    >>> interval_forecast(2)
     'Fewer than 3 groups: there will be no interval.'
     """
     if n_groups < MIN_SOURCES:

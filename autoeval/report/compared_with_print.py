@@ -29,13 +29,25 @@ class Chapter(Protocol):
 
 
 def chapters_text(chapters: Sequence[Chapter]) -> str:
-    """Return what the terminal shows of all."""
+    """Return what the terminal shows of all chapters, equal texts once.
+
+    Parameters
+    ----------
+    chapters : sequence of Chapter
+        In their order.
+    """
     texts = (chapter.text() for chapter in chapters)
     return "\n\n".join(dict.fromkeys(filter(None, texts)))
 
 
 def chapters_values(chapters: Sequence[Chapter]) -> dict[str, Any]:
-    """Return the values of all, for JSON."""
+    """Return the values of all chapters in one dict, for JSON.
+
+    Parameters
+    ----------
+    chapters : sequence of Chapter
+        Without a key in common.
+    """
     return {key: value for chapter in chapters for key, value in chapter.to_dict().items()}
 
 

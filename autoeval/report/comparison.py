@@ -125,9 +125,16 @@ def comparison_values(
 def comparison_page(
     result: Comparison, gate: Gate | None = None, about: Mapping[str, str] = NOTHING
 ) -> Page:
-    """Make the page: the gate, the best detectors, all differences, images that differ.
+    """Make the page: the gate, the three best detectors, all differences, images that differ.
 
-    Parameters are those of `comparison_values`.
+    Parameters
+    ----------
+    result : Comparison
+        Of two detectors or more.
+    gate : Gate, optional
+        Whether a candidate may replace the others.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
     """
     blocks: list[Block] = []
     if gate is not None:
@@ -205,7 +212,13 @@ def comparison_markdown(
 
 
 def loss_lines(gate: Gate) -> list[str]:
-    """Return a line for each other detector: how much the candidate loses to it."""
+    """Return one sentence for each other detector: how much the candidate loses to it.
+
+    Parameters
+    ----------
+    gate : Gate
+        With these losses.
+    """
     lines = []
     for loss in gate.losses:
         line = (
@@ -221,7 +234,15 @@ def loss_lines(gate: Gate) -> list[str]:
 
 
 def value_text(result: Comparison, row: Any) -> str:
-    """Write the accuracy of a row of `Comparison.ranking`, as exactly as it is known."""
+    """Write the accuracy of a detector, in whole points of 100 where none is known.
+
+    Parameters
+    ----------
+    result : Comparison
+        Says whether the accuracy of one detector is known.
+    row : named tuple
+        A row of ``result.ranking``, by ``itertuples``.
+    """
     if not result.known:
         return f"about {100 * row.value:.0f}"
     if row.detector == result.known:
@@ -231,7 +252,15 @@ def value_text(result: Comparison, row: Any) -> str:
 
 
 def difference_text(result: Comparison, row: Mapping[str, Any]) -> str:
-    """Write a row of `Comparison.pairs` in words."""
+    """Write the difference of two detectors in words, in points of 100.
+
+    Parameters
+    ----------
+    result : Comparison
+        With the level of the intervals.
+    row : mapping
+        A row of ``result.pairs``.
+    """
     text = (
         f"{row['a']} - {row['b']}: {100 * row['difference']:+.1f} ({result.level:.0%} interval "
         f"{100 * row['lower']:+.1f} to {100 * row['upper']:+.1f}), {row['a']} better with "
@@ -246,7 +275,13 @@ def difference_text(result: Comparison, row: Mapping[str, Any]) -> str:
 
 
 def about_values(result: Comparison) -> str:
-    """Say why values differ from single estimates; empty where all images are labelled."""
+    """State why values differ from single estimates; empty where all images are labelled.
+
+    Parameters
+    ----------
+    result : Comparison
+        Of two detectors or more.
+    """
     if result.known:
         return (
             f"The value of {result.known} was given. Another one is this value plus the "
@@ -262,7 +297,13 @@ def about_values(result: Comparison) -> str:
 
 
 def differences_table(result: Comparison) -> Table:
-    """Lay out all differences, one row for every two detectors and category."""
+    """Make the table of all differences, one row for every two detectors and category.
+
+    Parameters
+    ----------
+    result : Comparison
+        Its ``pairs`` are written as they are; people see them in points of 100.
+    """
     pairs = result.pairs
     shown = pairs.assign(**{name: 100 * pairs[name] for name in POINTS})
     shown["p_better"] = 100 * pairs["p_better"]
@@ -288,6 +329,17 @@ def disagreement_blocks(result: Comparison) -> list[Block]:
 
     What differs are the likely boxes that one has and the other has not; two boxes of a category
     are the same from an IoU of .5 on.
+
+    Parameters
+    ----------
+    result : Comparison
+        With the sites of the detectors.
+
+    Returns
+    -------
+    list of Block
+        Pictures of the first `SHOWN` images, where they are at hand and there is OpenCV, and a
+        table of up to 4 times as many; empty where no box differs.
     """
     first, second = result.sites[result.detectors[0]], result.sites[result.detectors[1]]
     of_first = first.boxes.where(first.right_at_half > LIKELY)

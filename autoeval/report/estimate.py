@@ -93,7 +93,7 @@ def estimate_text(
         See `site_curve`, by which it is made where it is not given.
     verbose : bool
         All warnings, and what the estimate rests on.
-    of_fit : collection of str
+    of_fit : collection of Notice
         Warnings that the fit has printed: without `verbose` they are counted alone.
     """
     fit = estimator.fit_result_
@@ -112,7 +112,20 @@ def estimate_values(
     detector: str = "",
     about: Mapping[str, str] = NOTHING,
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``; the parameters are those of `estimate_page`.
+    """Return the content of ``result.json``.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        At a new site.
+    estimator : AccuracyEstimator
+        That it is by.
+    curve : DataFrame, optional
+        See `site_curve`, by which it is made where it is not given.
+    detector : str
+        Its name, among the ``facts``.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
 
     Returns
     -------
@@ -170,7 +183,7 @@ def estimate_page(
     estimator = estimator.at_floor(site.floor if site else 0.0)
     fit = estimator.fit_result_
     blocks = [
-        *answer_blocks(estimate, fit),
+        *result_blocks(estimate, fit),
         Heading(f"{find_target(estimate.target).name} against the scores"),
         chart_of_panel(estimator, estimate).block(),
         *category_blocks(estimate),
@@ -222,6 +235,16 @@ def estimate_head(estimate: Estimate) -> str:
     """Return the value, its interval, the other targets, the categories, and those left out.
 
     Of more than `MOST_CATEGORIES` categories the `LOWEST` lowest; see `estimate_details`.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        At a new site.
+
+    Returns
+    -------
+    str
+        Several lines, each figure in the unit of its target.
     """
     target, categories = find_target(estimate.target), list(estimate.per_category)
     value = target.text(estimate.value)
@@ -271,7 +294,13 @@ def estimate_head(estimate: Estimate) -> str:
 
 
 def other_target_lines(estimate: Estimate) -> Iterator[str]:
-    """Yield a line for each other target from the same pass."""
+    """Yield a line for each other target that is estimated of the same images.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        With ``other_targets``.
+    """
     for name, ends in estimate.other_targets.items():
         if name in estimate.undefined:
             yield f"{name}: {NOT_DEFINED}"
@@ -283,7 +312,13 @@ def other_target_lines(estimate: Estimate) -> Iterator[str]:
 
 
 def category_lines(estimate: Estimate) -> Iterator[str]:
-    """Yield a line for each category that counts."""
+    """Yield a line for each category that counts.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        With ``per_category``.
+    """
     text = find_target(estimate.target).text
     none = f"no interval: it would be wider than {WIDEST_TEXT}"
     if not estimate.is_mean:
@@ -299,7 +334,15 @@ def category_lines(estimate: Estimate) -> Iterator[str]:
 
 
 def why_left_out(estimate: Estimate, category: str) -> str:
-    """State why a category that was found does not count, and the value with it."""
+    """State why a category that was found does not count, and the value with it.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        With ``left_out``.
+    category : str
+        A key of that.
+    """
     facts = estimate.left_out[category]
     boxes = counted(int(facts["likely_boxes"]), "likely box", "likely boxes")
     with_it = find_target(estimate.target).text(facts["mean_with_it"])
@@ -311,8 +354,18 @@ def why_left_out(estimate: Estimate, category: str) -> str:
 def estimate_details(
     estimate: Estimate, estimator: AccuracyEstimator, curve: pd.DataFrame | None = None
 ) -> list[str]:
-    """Return what the terminal shows below warnings: what the estimate rests on."""
-    details, curve = own_details(estimate), site_curve(estimate, estimator, curve)
+    """Return what the terminal shows below warnings: what the estimate and the fit rest on.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        At a new site.
+    estimator : AccuracyEstimator
+        That it is by.
+    curve : DataFrame, optional
+        See `site_curve`, by which it is made where it is not given.
+    """
+    details, curve = details_without_fit(estimate), site_curve(estimate, estimator, curve)
     if curve is not None and len(curve):
         from autoeval.report.threshold import curve_text
 
@@ -320,8 +373,19 @@ def estimate_details(
     return [*details, *evaluation_details(estimator), pairs_text(estimator)]
 
 
-def own_details(estimate: Estimate) -> list[str]:
-    """Return the parts of the interval, of many categories each, and images that were not read."""
+def details_without_fit(estimate: Estimate) -> list[str]:
+    """Return what `estimate_head` leaves out: sampling error, many categories, images not read.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        At a new site.
+
+    Returns
+    -------
+    list of str
+        Two parts; either may be empty.
+    """
     lines = [sampling_text(estimate)]
     if len(estimate.per_category) > MOST_CATEGORIES:
         lines += category_lines(estimate)
@@ -330,7 +394,13 @@ def own_details(estimate: Estimate) -> list[str]:
 
 
 def sampling_text(estimate: Estimate) -> str:
-    """State what the number of images adds to the interval, where that is known."""
+    """State what the number of images adds to the interval; empty where that is not known.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        At a new site.
+    """
     if math.isnan(estimate.sampling_std):
         return ""
     text = find_target(estimate.target).text
@@ -343,18 +413,36 @@ def sampling_text(estimate: Estimate) -> str:
 
 
 def unreadable(estimate: Estimate) -> str:
-    """Return names and reasons of images of the site that could not be read."""
+    """Return names and reasons of images of the site that could not be read; empty without any.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        With or without its site.
+    """
     return str(estimate.site.row.get("unreadable", "")) if estimate.site else ""
 
 
 def estimate_fields(estimate: Estimate) -> dict[str, Any]:
-    """Return all of an estimate but its site, as JSON has it."""
+    """Return the fields of an estimate but its site, and its method, by their names in JSON.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        At a new site.
+
+    Returns
+    -------
+    dict
+        Accuracies are in [0, 1]; ``beside`` are the other targets, and `notice_values` says how
+        warnings stand there.
+    """
     names = [field.name for field in fields(estimate) if field.name != "site"]
     values = {JSON_NAMES.get(name, name): getattr(estimate, name) for name in names}
     return values | {"method": estimate.method} | notice_values(estimate.warnings)
 
 
-def answer_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
+def result_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
     """Return what was estimated, large, the other targets, all warnings, and the known error.
 
     Parameters
@@ -398,9 +486,20 @@ def answer_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
 
 
 def category_blocks(estimate: Estimate) -> list[Block]:
-    """Return each category, in a plot and in a table; nothing where there is none.
+    """Return each category, in a plot and in a table.
 
     The table has those that do not count last, with the reason.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        With or without ``per_category``.
+
+    Returns
+    -------
+    list of Block
+        Empty where no category was estimated by itself; without a plot where the target has no
+        highest value of 1.
     """
     import pandas as pd
 
@@ -429,7 +528,19 @@ def category_blocks(estimate: Estimate) -> list[Block]:
 
 
 def least_certain_blocks(estimate: Estimate) -> list[Block]:
-    """Return the images with the lowest mean score, with their boxes where they are at hand."""
+    """Return the images with the lowest mean score, with their boxes where they are at hand.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        With its site, or without one.
+
+    Returns
+    -------
+    list of Block
+        A table of up to 4 times `SHOWN` images with a box over .05, and pictures of the first
+        `SHOWN`; empty where there is none.
+    """
     site = estimate.site
     table = image_table(site.boxes) if site else None
     if site is None or table is None or not table["boxes"].any():
@@ -448,7 +559,12 @@ def least_certain_blocks(estimate: Estimate) -> list[Block]:
 
 
 def image_table(clean: Boxes) -> pd.DataFrame:
-    """Lay out the images, one row each, those that the detector is least sure of first.
+    """Make the table of images, by their mean score in ascending order, those without a box last.
+
+    Parameters
+    ----------
+    clean : Boxes
+        Detected boxes.
 
     Returns
     -------
@@ -478,7 +594,15 @@ def image_table(clean: Boxes) -> pd.DataFrame:
 
 
 def export(folder: Path, estimate: Estimate) -> list[Path]:
-    """Write ``estimate.csv``, ``images.csv``, ``predictions.json`` of an estimate with its site."""
+    """Write ``estimate.csv``, ``images.csv`` and ``predictions.json``, and return their paths.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are written.
+    estimate : Estimate
+        With its site.
+    """
     assert estimate.site is not None
     boxes = estimate.site.boxes
     return [
@@ -489,7 +613,21 @@ def export(folder: Path, estimate: Estimate) -> list[Path]:
 
 
 def estimate_row(estimate: Estimate) -> pd.DataFrame:
-    """Return one row: all numbers, features as columns, texts joined by ``"; "``."""
+    """Return an estimate as one row of a table.
+
+    Categories that were left out, and effects of categories, are not in it.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        At a new site.
+
+    Returns
+    -------
+    DataFrame
+        Features are columns, intervals ``value/NAME``, ``lower/NAME`` and ``upper/NAME`` for each
+        category and other target; several texts are joined by ``"; "``.
+    """
     import pandas as pd
 
     row = estimate_fields(estimate)
@@ -505,11 +643,20 @@ def estimate_row(estimate: Estimate) -> pd.DataFrame:
 def coco_results(clean: Boxes, estimate: Estimate) -> list[dict[str, Any]]:
     """Return the boxes as COCO results, with what is estimated of their category.
 
+    Parameters
+    ----------
+    clean : Boxes
+        Detected boxes.
+    estimate : Estimate
+        Of the same site.
+
     Returns
     -------
     list of dict
-        ``bbox`` is left, top, width, height in pixels; the estimate is None where the category was
-        not estimated by itself.
+        One for each box. ``bbox`` is left, top, width, height in pixels, to three decimals,
+        ``score`` to six. ``estimated_TARGET``, ``estimated_lower`` and ``estimated_upper``, in [0,
+        1], are those of the category: None where it was not estimated by itself, and those of all
+        together where no category was.
     """
     whole = {name: getattr(estimate, name) for name in ENDS}
     nothing = dict.fromkeys(whole)
@@ -542,7 +689,13 @@ def coco_results(clean: Boxes, estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def category_ids(clean: Boxes) -> list[int | str]:
-    """Return the number of each category: that of the file, and free ones for those without."""
+    """Return the id of each category: that of its file, else the next number that is free.
+
+    Parameters
+    ----------
+    clean : Boxes
+        With the ids of its file, by which an id that is no number stays a text.
+    """
     ids = {word: _number(number) for number, word in reversed(clean.numbers.items())}
     first = 1 + max((n for n in ids.values() if isinstance(n, int)), default=0)
     new = [word for word in clean.categories if word not in ids]

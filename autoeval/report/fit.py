@@ -109,7 +109,17 @@ def fit_text(estimator: AccuracyEstimator, *, verbose: bool = True) -> str:
 def fit_values(
     estimator: AccuracyEstimator, *, detector: str = "", about: Mapping[str, str] = NOTHING
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``; the parameters are those of `fit_page`."""
+    """Return the content of ``result.json``.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        Fitted in this process, or loaded.
+    detector : str
+        Its name, among the ``facts``.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
+    """
     fit = estimator.fit_result_
     sets = None if fit is None else fit.labelled_sets
     notices = notice_values(fit.warnings if fit else ())
@@ -183,6 +193,16 @@ def fit_figures(estimator: AccuracyEstimator) -> list[Headline]:
     The accuracy as pycocotools prints it, the mean over the labelled sets, where it is known; that
     which was fitted where it is another. For the half-width each labelled set is predicted as if it
     were a new site; the median counts.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        Fitted in this process, or loaded.
+
+    Returns
+    -------
+    list of Headline
+        Two or three, in the unit of the target.
     """
     import pandas as pd
 
@@ -222,7 +242,13 @@ def fit_figures(estimator: AccuracyEstimator) -> list[Headline]:
 
 
 def error_figures(errors: HeldOutErrors) -> list[Headline]:
-    """Return the error on what was left out of the fit, and the coverage of intervals."""
+    """Return the error on what was left out of the fit, and the coverage of intervals.
+
+    Parameters
+    ----------
+    errors : HeldOutErrors
+        Baseline and coverage may be NaN, and are then left out.
+    """
     target = find_target(errors.target)
     what = "categories of the same images" if errors.by_category else "sites"
     held_out = f"{errors.n} held-out {what}"
@@ -238,7 +264,13 @@ def error_figures(errors: HeldOutErrors) -> list[Headline]:
 
 
 def known_error(estimator: Fitted) -> str:
-    """State what an estimator that was not evaluated knows of its error on a new site."""
+    """State what an estimator that was not evaluated knows of its error on a new site.
+
+    Parameters
+    ----------
+    estimator : Fitted
+        Loaded, or fitted without an evaluation.
+    """
     regression = estimator.regression_
     n_sites = len(regression.sites_)
     if not len(regression.residuals_):
@@ -255,7 +287,19 @@ def known_error(estimator: Fitted) -> str:
 
 
 def evaluation_values(fit: FitResult) -> dict[str, Any]:
-    """Return the evaluation of a fit as JSON has it; see `NOT_EVALUATED`."""
+    """Return the evaluation of a fit as JSON has it.
+
+    Parameters
+    ----------
+    fit : FitResult
+        With or without a cross-validation.
+
+    Returns
+    -------
+    dict
+        The keys of `NOT_EVALUATED`, ``held_out`` (a summary for each method) and ``per_source``
+        (rows by method), and ``calibration_error`` by scale where boxes were calibrated.
+    """
     values: dict[str, Any] = {
         "held_out": [result.summary() for result in fit.cross_validation],
         "per_source": {r.method: r.per_source.to_dict("records") for r in fit.cross_validation},
@@ -267,7 +311,13 @@ def evaluation_values(fit: FitResult) -> dict[str, Any]:
 
 
 def evaluation_details(estimator: Fitted) -> list[str]:
-    """Return the error on each site that was left out, and how well boxes are calibrated."""
+    """Return the error on each site that was left out, and the calibration error, as text.
+
+    Parameters
+    ----------
+    estimator : Fitted
+        Fitted or loaded.
+    """
     fit, errors = estimator.fit_result_, estimator.held_out_
     if fit is None or not fit.cross_validation:
         details = [figures_text(error_figures(errors)) if errors else known_error(estimator)]
@@ -282,7 +332,13 @@ def evaluation_details(estimator: Fitted) -> list[str]:
 
 
 def evaluation_blocks(estimator: Fitted) -> list[Block]:
-    """Return the error on each site that was left out, and the reliability diagram."""
+    """Return the error on each site that was left out, and the reliability diagram.
+
+    Parameters
+    ----------
+    estimator : Fitted
+        Fitted or loaded.
+    """
     fit, errors = estimator.fit_result_, estimator.held_out_
     by_category = errors is not None and errors.by_category
     left_out = "categories" if by_category else "sites"
@@ -322,6 +378,11 @@ def evaluation_blocks(estimator: Fitted) -> list[Block]:
 
 def held_out_tables(fit: FitResult) -> tuple[Table, Table]:
     """Lay out the methods that were evaluated, and each site that was left out.
+
+    Parameters
+    ----------
+    fit : FitResult
+        With a cross-validation.
 
     Returns
     -------
@@ -397,7 +458,13 @@ def method_rows(summaries: Sequence[Mapping[str, Any]], target: Target) -> pd.Da
 
 
 def reliability_text(bins: pd.DataFrame) -> str:
-    """Return the expected calibration errors in a sentence."""
+    """State the expected calibration errors, of calibrated boxes and of confidences themselves.
+
+    Parameters
+    ----------
+    bins : DataFrame
+        See `autoeval.estimation.calibrating.reliability`.
+    """
     errors = {scale: calibration_error(rows) for scale, rows in bins.groupby("scale")}
     n = int(bins.loc[bins["scale"] == CALIBRATED, "n"].sum())
     return (
@@ -407,7 +474,13 @@ def reliability_text(bins: pd.DataFrame) -> str:
 
 
 def pairs_text(estimator: AccuracyEstimator) -> str:
-    """Return how many labelled pairs there are, and what those of one set cannot show."""
+    """Return how many labelled pairs there are, and what those of one set cannot show.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        Fitted or loaded.
+    """
     names = estimator.regression_.pairs_["group"]
     pairs, groups = counted(len(names), "pair"), len({*names})
     words = f"{pairs} of site and category, of {counted(groups, 'group')}."

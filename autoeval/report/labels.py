@@ -2,7 +2,7 @@
 
 ``plan_...`` are functions of a `LabelPlan` (`autoeval label plan`), ``labelled_...`` of a
 `LabelledEstimate` (`autoeval label estimate`), ``unplanned_...`` of both estimates of
-`autoeval estimate --labels`. All numbers shown are in points of 100, those in JSON in [0, 1].
+`autoeval estimate --labels`. Accuracies are shown in points of 100; in JSON they are in [0, 1].
 """
 
 from __future__ import annotations
@@ -101,7 +101,15 @@ def plan_text(plan: LabelPlan, *, verbose: bool = True) -> str:
 
 
 def plan_values(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> dict[str, Any]:
-    """Return the content of ``result.json``; `about` is what it is about."""
+    """Return the content of ``result.json``.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        The images to label.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
+    """
     images = plan.found.images
     return {
         "drawn": [images[k].image_id for k in plan.drawn],
@@ -160,7 +168,13 @@ def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
 
 
 def plan_head(plan: LabelPlan) -> str:
-    """Return how many images were drawn, and what to do with them."""
+    """Return how many images were drawn, and how to label them.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        The images to label.
+    """
     return (
         f"{plan.n} of {plan.n_pool} images drawn. Label every object of every category, and keep "
         "images that hold none: they count."
@@ -239,7 +253,15 @@ def labelled_values(
 
 
 def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING) -> Page:
-    """Make the page of an estimate with labels: the number, its categories, how it came about."""
+    """Make the page of an estimate with labels: the number, its categories, how it came about.
+
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+        With labels.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
+    """
     value, lower, upper = 100 * estimate.value, 100 * estimate.lower, 100 * estimate.upper
     blocks: list[Block] = [
         IntervalHeadline(
@@ -311,7 +333,19 @@ def unplanned_values(
     estimator: AccuracyEstimator,
     about: Mapping[str, str] = NOTHING,
 ) -> dict[str, Any]:
-    """Return the content of ``result.json`` of both; `about` is what it is about."""
+    """Return the content of ``result.json``: that of both estimates.
+
+    Parameters
+    ----------
+    labelled : LabelledEstimate
+        With the labels, as of a simple random draw.
+    estimate : Estimate
+        Without them.
+    estimator : AccuracyEstimator
+        That it is by.
+    about : mapping of str to str
+        What both are about; see `autoeval.report.page.about`.
+    """
     return labelled_values(labelled) | estimate_values(estimate, estimator, about=about)
 
 
@@ -322,15 +356,40 @@ def unplanned_page(
     estimator: AccuracyEstimator,
     about: Mapping[str, str] = NOTHING,
 ) -> Page:
-    """Make the page of both, that with labels first."""
+    """Make the page of both estimates, that with labels first.
+
+    Parameters
+    ----------
+    title : str
+        Of the page, ahead of ``, with labels``.
+    labelled : LabelledEstimate
+        With the labels, as of a simple random draw.
+    estimate : Estimate
+        Without them.
+    estimator : AccuracyEstimator
+        That it is by.
+    about : mapping of str to str
+        What both are about; see `autoeval.report.page.about`.
+    """
     of_both = [*labelled_page(labelled).blocks, *estimate_page(title, estimator, estimate).blocks]
     return Page(f"{title}, with labels", [*of_both, Facts(about, "What this page is about")])
 
 
 def labelled_heads(estimate: LabelledEstimate) -> list[str]:
-    """Return what comes first on the terminal: the number, and labels to go.
+    """Return what comes first on the terminal: the value, and how many more labels are needed.
 
-    Of many categories also how many labels measure, the lowest, and those to label.
+    With `MANY` categories or more also how many of them labels measure, the lowest, and those whose
+    labels would help most.
+
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+        With labels.
+
+    Returns
+    -------
+    list of str
+        One or two parts of a text.
     """
     lines = [
         f"estimated {estimate.target}: {100 * estimate.value:.1f}, {estimate.level:.0%} interval "
@@ -367,7 +426,13 @@ def labelled_heads(estimate: LabelledEstimate) -> list[str]:
 
 
 def labelled_details(estimate: LabelledEstimate) -> list[str]:
-    """Return a line for each estimate that the recommended one combines."""
+    """Return a line for each estimate that the recommended one combines.
+
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+        With labels.
+    """
     estimates = estimate.whole[estimate.target]
     free = estimate.label_free()
     lines = ["label-free: not known"]
@@ -380,7 +445,15 @@ def labelled_details(estimate: LabelledEstimate) -> list[str]:
 
 
 def about_label_free(estimate: LabelledEstimate) -> str:
-    """Say how the label-free estimate is weighed; empty where that is by its own interval."""
+    """State how the label-free estimate is weighed.
+
+    Empty where it is not known, or counts by its own interval.
+
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+        With labels.
+    """
     prior = estimate.whole[estimate.target].prior
     if not prior.known or np.isinf(prior.dof):
         return ""
@@ -418,9 +491,9 @@ def until_text(wanted: float, half_width: float | None, n: int, next_n: int | No
     half_width : float, optional
         That of now, made wider for having been looked at; None where boxes contradict labels.
     n : int
-        Images to label in all.
+        Images of the next batch and those that are labelled, together.
     next_n : int, optional
-        The same; None where there is no use, or none is left.
+        The same; None where nothing is left to label.
     """
     goal = f"±{100 * wanted:g}"
     if half_width is None:
@@ -439,11 +512,18 @@ def until_text(wanted: float, half_width: float | None, n: int, next_n: int | No
 def most_helpful(estimate: LabelledEstimate) -> pd.DataFrame:
     """Return the categories whose labels would narrow the interval of the mean most.
 
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+        With labels.
+
     Returns
     -------
     DataFrame
-        ``category``, ``labelled_images`` that hold it so far, and ``half_width`` of the mean that
-        `MORE_IMAGES` further images with it are expected to leave.
+        At most `NAMED` rows, the most helpful first: ``category``, ``labelled_images`` that hold it
+        so far, and ``half_width`` of the mean, in [0, 1], that `MORE_IMAGES` further images with it
+        are expected to leave. Empty where no category would narrow it to less than `SMALLEST` of
+        what it is, or nothing can be expected.
     """
     outlook, now = estimate.outlook, estimate.recommended.half_width(estimate.level)
     columns = ["category", "labelled_images", "half_width"]
@@ -460,9 +540,19 @@ def most_helpful(estimate: LabelledEstimate) -> pd.DataFrame:
 
 
 def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
-    """Return all categories, in a plot and in a table, the lowest first; nothing for one category.
+    """Return all categories, in a plot and in a table, the lowest first in the table.
 
-    Of many those come first whose labels would help.
+    With `MANY` categories or more those come first whose labels would help.
+
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+        With labels.
+
+    Returns
+    -------
+    list of Block
+        Empty for a single category.
     """
     n, target = len(estimate.by_category), find_target(estimate.target)
     if n < SEVERAL:
@@ -521,10 +611,18 @@ def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
 
 
 def history_blocks(estimate: LabelledEstimate) -> list[Block]:
-    """Return the combined estimate after the first labels, in the order of the draw, as a table.
+    """Return the combined estimate by the number of labels, in the order of the draw.
 
-    Where there was one, a chart has it by the number of labels, with what more are expected to
-    give.
+    Parameters
+    ----------
+    estimate : LabelledEstimate
+        With labels.
+
+    Returns
+    -------
+    list of Block
+        A table for files alone; where there are steps, also a chart of them, with what more labels
+        are expected to give.
     """
     from matplotlib.figure import Figure
 

@@ -121,7 +121,17 @@ def monitored_text(
 def monitored_values(
     monitored: Monitored, candidate: Candidate | None = None, about: Mapping[str, str] = NOTHING
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``; `about` is what it is about."""
+    """Return the content of ``result.json``.
+
+    Parameters
+    ----------
+    monitored : Monitored
+        A run over many sites.
+    candidate : (DataFrame, tuple of Notice), optional
+        Another detector at these sites.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
+    """
     sites = []
     for site in monitored.sites:
         values = {
@@ -195,7 +205,7 @@ def monitored_page(
         blocks += [
             Heading("Another detector at these sites"),
             Text(candidate_sentence(rows)),
-            Text(f"{BY_KNOWN}." if by_known(rows) else ""),
+            Text(f"{BY_KNOWN}." if known_columns(rows) else ""),
             candidate_table(rows),
             Warnings(not_compared, "Not compared"),
         ]
@@ -209,7 +219,13 @@ def monitored_page(
 
 
 def alarm_lines(monitored: Monitored) -> list[str]:
-    """Return one sentence an alarm."""
+    """Return one sentence for each alarm.
+
+    Parameters
+    ----------
+    monitored : Monitored
+        A run over many sites.
+    """
     lines = []
     for site in monitored.alarms:
         for kind in site.alarms:
@@ -221,7 +237,13 @@ def alarm_lines(monitored: Monitored) -> list[str]:
 
 
 def images_text(monitored: Monitored) -> str:
-    """Say how many images there are, and where their times are from."""
+    """State how many images there are, how many of them are new, and where their times are from.
+
+    Parameters
+    ----------
+    monitored : Monitored
+        A run over many sites.
+    """
     n_images = sum(monitored.clocks.values())
     clocks = ", ".join(f"{name} {n}" for name, n in monitored.clocks.items())
     return (
@@ -231,7 +253,13 @@ def images_text(monitored: Monitored) -> str:
 
 
 def site_rows(monitored: Monitored) -> pd.DataFrame:
-    """Lay out the sites for the terminal, one row each, as texts."""
+    """Make the table of sites for the terminal, with accuracies as texts.
+
+    Parameters
+    ----------
+    monitored : Monitored
+        A run over many sites.
+    """
     target, k = find_target(monitored.target), monitored.settings.k
     names = list(dict.fromkeys(name for site in monitored.sites for name in site.per_category))
     names = names if len(names) <= MOST_CATEGORIES else []
@@ -259,14 +287,26 @@ def site_rows(monitored: Monitored) -> pd.DataFrame:
 
 
 def candidate_text(candidate: Candidate) -> str:
-    """Return at which sites another detector would be better, for the terminal."""
+    """Return at which sites another detector would be better, for the terminal.
+
+    Parameters
+    ----------
+    candidate : (DataFrame, tuple of Notice)
+        Another detector at these sites.
+    """
     rows, _ = candidate
     lines = [candidate_sentence(rows), candidate_table(rows).text()]
-    return "\n".join([*lines, BY_KNOWN] if by_known(rows) else lines)
+    return "\n".join([*lines, BY_KNOWN] if known_columns(rows) else lines)
 
 
 def candidate_sentence(rows: pd.DataFrame) -> str:
-    """Count the sites by result."""
+    """State at how many sites another detector is better, worse or undecided.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        See `compare_at_sites`.
+    """
     counts = rows["result"].value_counts()
     better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
     undecided = int(counts.get("not distinguishable", 0))
@@ -274,16 +314,28 @@ def candidate_sentence(rows: pd.DataFrame) -> str:
 
 
 def candidate_table(rows: pd.DataFrame) -> Table:
-    """Lay out the differences, one row a site, in points of 100."""
+    """Make the table of differences, one row a site; people see it in points of 100.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        See `compare_at_sites`.
+    """
     formats = dict.fromkeys(("difference", "lower", "upper"), "{:+.1f}") | {"p_better": "{:.0f}"}
-    formats |= dict.fromkeys(by_known(rows), "{:.1f}")
+    formats |= dict.fromkeys(known_columns(rows), "{:.1f}")
     shown = rows.assign(**{name: 100 * rows[name] for name in formats})
     caption = "Candidate less current detector, points of 100"
     return Table("candidate", rows, shown, formats, caption)
 
 
-def by_known(rows: pd.DataFrame) -> list[str]:
-    """Return the columns about known accuracies of the candidate."""
+def known_columns(rows: pd.DataFrame) -> list[str]:
+    """Return which of the columns `OF_KNOWN`, of known accuracies of the candidate, a table has.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        See `compare_at_sites`.
+    """
     return [name for name in OF_KNOWN if name in rows]
 
 
@@ -291,6 +343,13 @@ def site_board(monitored: Monitored, pictures: Pictures = MappingProxyType({})) 
     """Return what the script of the page draws: all sites, alarms first, then the worst.
 
     A reader can search, sort and open its lines.
+
+    Parameters
+    ----------
+    monitored : Monitored
+        A run over many sites.
+    pictures : mapping of str to sequence of (str, str)
+        See `site_pictures`.
 
     Returns
     -------
@@ -354,7 +413,13 @@ def site_board(monitored: Monitored, pictures: Pictures = MappingProxyType({})) 
 
 
 def site_facts(site: MonitoredSite) -> list[str]:
-    """Return what is known of a site, one sentence each, with its warnings."""
+    """Return what is known of a site, one sentence each, with its warnings.
+
+    Parameters
+    ----------
+    site : MonitoredSite
+        One of a run.
+    """
     facts = [f"{site.state}: {site.reason}"] if site.reason else []
     if not math.isnan(site.value):
         facts.append(f"{site.target} {site.value_text}")
@@ -378,9 +443,10 @@ def site_facts(site: MonitoredSite) -> list[str]:
 def site_pictures(
     monitored: Monitored, store: MonitorStore, paths: Mapping[str, Path]
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return pictures of sites by name, data URIs with captions, for `site_board`.
+    """Return pictures of the first sites by name, data URIs with captions, for `site_board`.
 
-    The latest images of the first sites, until there are `MOST_PICTURES`; other sites have none.
+    Each of the first `MOST_PICTURES` / `OF_SITE` sites has its `OF_SITE` latest images that are at
+    hand; other sites have none.
 
     Parameters
     ----------

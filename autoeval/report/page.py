@@ -118,7 +118,13 @@ class Table:
         return to_markdown(format_cells(shown, self.formats))
 
     def write(self, folder: Path) -> list[Path]:
-        """Write ``NAME.csv``, ``NAME.json`` (a list of rows) and ``NAME.md``; return them."""
+        """Write ``NAME.csv``, ``NAME.json`` (a list of rows) and ``NAME.md``; return them.
+
+        Parameters
+        ----------
+        folder : Path
+            Where they are written.
+        """
         as_csv, as_json = folder / f"{self.name}.csv", folder / f"{self.name}.json"
         as_markdown = folder / f"{self.name}.md"
         write_table(as_csv, self.table)
@@ -138,8 +144,9 @@ def cell_text(value: Any, spec: Format | None = None) -> str:
     value : Any
         Of any type that a table holds.
     spec : Format, optional
-        A format, or a function of a number that is known; without one numbers have four significant
-        digits. Where a format would take more than fifteen digits a number is written in short.
+        A format, or a function of a number that is known. Without one whole numbers, and those from
+        10000 on, are written without decimals, others with four significant digits. A number of
+        more than fifteen digits before the point is written in short.
 
     Examples
     --------
@@ -169,6 +176,15 @@ def cell_text(value: Any, spec: Format | None = None) -> str:
 def format_cells(table: pd.DataFrame, formats: Mapping[str, Format]) -> pd.DataFrame:
     """Turn every value into text by its column's format, see `cell_text`.
 
+    Parameters
+    ----------
+    table : DataFrame
+        Its index is left out.
+    formats : mapping of str to Format
+        By column.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> format_cells(pd.DataFrame({"mAP": [.256, None]}), {"mAP": "{:.1%}"})["mAP"].tolist()
     ['25.6%', '–']
@@ -182,6 +198,13 @@ def format_cells(table: pd.DataFrame, formats: Mapping[str, Format]) -> pd.DataF
 def to_terminal(table: pd.DataFrame) -> str:
     """Align columns with spaces: the first to the left, all others to the right.
 
+    Parameters
+    ----------
+    table : DataFrame
+        Of texts, see `format_cells`; its index is left out.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> print(to_terminal(pd.DataFrame({"site": ["gate"], "mAP": ["31.0"]})))
     site   mAP
@@ -201,6 +224,13 @@ def to_markdown(table: pd.DataFrame) -> str:
 
     Text is shown as it is: what Markdown or HTML would read as markup is escaped.
 
+    Parameters
+    ----------
+    table : DataFrame
+        Of texts, see `format_cells`; its index is left out.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> print(to_markdown(pd.DataFrame({"a": ["x|y_z"], "b": ["<i>1"]})))
     | a | b |
@@ -219,6 +249,13 @@ def to_markdown(table: pd.DataFrame) -> str:
 def escaped_markdown(value: object) -> str:
     r"""Write a value in one line that Markdown and HTML show as it is.
 
+    Parameters
+    ----------
+    value : object
+        Written by `str`; signs that do not print become spaces.
+
+    Examples
+    --------
     >>> print(escaped_markdown("a_b *x* <b>"))
     a_b \*x\* \<b>
     """
@@ -226,8 +263,15 @@ def escaped_markdown(value: object) -> str:
 
 
 def explained(names: Iterable[str]) -> str:
-    """Explain those columns that need it, in one sentence.
+    """Explain those columns of which a name does not say what they mean, in one sentence.
 
+    Parameters
+    ----------
+    names : iterable of str
+        Names of columns; those that `COLUMNS` lacks are left out.
+
+    Examples
+    --------
     >>> explained(["category", "confident"])
     'confident: those of them with a score over .3.'
     """
@@ -254,7 +298,13 @@ class Facts:
 
 @dataclass(frozen=True)
 class Heading:
-    """The start of a section."""
+    """The start of a section.
+
+    Parameters
+    ----------
+    text : str
+        Its title.
+    """
 
     kind: ClassVar = "heading"
     text: str
@@ -262,7 +312,13 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; what stands between backticks is code. An empty one is not shown."""
+    """A paragraph; what stands between backticks is code. An empty one is not shown.
+
+    Parameters
+    ----------
+    text : str
+        Of the paragraph.
+    """
 
     kind: ClassVar = "text"
     text: str
@@ -289,7 +345,13 @@ class Headline:
 
 
 def figures_text(figures: Iterable[Headline]) -> str:
-    """Return what a terminal shows of large figures, one in a line."""
+    """Return what a terminal shows of large figures, one a line.
+
+    Parameters
+    ----------
+    figures : iterable of Headline
+        In their order.
+    """
     return "\n".join(
         f"{figure.name}: {figure.value}" + (f" ({figure.note})" if figure.note else "")
         for figure in figures
@@ -582,6 +644,11 @@ def table_cells(
 
     The index is a column unless it is a plain unnamed range.
 
+    Parameters
+    ----------
+    table : Table
+        Of which people see ``shown``, or all.
+
     Returns
     -------
     columns : list of (str, str)
@@ -615,6 +682,11 @@ def figure_uri(chart: Chart) -> str:
 
     Equal figures give equal text: no date is stored, and the ids within an SVG are fixed. The
     figure is laid out once, so that its file has the layout of the page.
+
+    Parameters
+    ----------
+    chart : Chart
+        On a figure itself, not on a subfigure.
 
     Raises
     ------
@@ -697,7 +769,7 @@ def result_text(
 ) -> str:
     """Return what a terminal shows of a result, in parts between empty lines.
 
-    An empty part is left out, and each stands there once.
+    Empty parts are left out, and equal ones stand there once.
 
     Parameters
     ----------
@@ -708,8 +780,10 @@ def result_text(
     details : sequence of str
         What comes last, if `verbose`.
     verbose : bool
-        Otherwise there are at most `MOST` warnings, the most severe, and none of those of `of_fit`.
-    of_fit : collection of str
+        Otherwise there are at most `MOST` warnings, the most severe, besides what was refused and
+        those of `ALWAYS_PRINTED`; no notes, and none of `of_fit`. The numbers of those left out are
+        named.
+    of_fit : collection of Notice
         Warnings that the fit has printed.
     """
     lines = warning_lines(warnings, None if verbose else MOST, of_fit=() if verbose else of_fit)
@@ -720,10 +794,16 @@ def result_text(
 def notice_values(warnings: Iterable[Notice]) -> dict[str, Any]:
     """Return warnings as JSON has them.
 
+    Parameters
+    ----------
+    warnings : iterable of Notice
+        Of a result.
+
     Returns
     -------
     dict
-        ``warnings``, all of them; ``notes``, those that are notes; ``warning_codes``.
+        ``warnings``, all of them as texts; ``notes``, those that are notes; ``warning_codes``, see
+        `codes_of`.
     """
     listed = list(warnings)
     notes = [str(warning) for warning in listed if warning.severity == "note"]
@@ -748,6 +828,17 @@ def print_result(text: str, values: Mapping[str, Any], *, as_json: bool = False)
 def written_files(paths: Iterable[Path], purpose: str = "", command: str = "") -> str:
     """Name the files that a command wrote, and what to type next.
 
+    Parameters
+    ----------
+    paths : iterable of Path
+        The files.
+    purpose : str
+        Of the next step; used with `command` alone.
+    command : str
+        What to type next; empty for nothing.
+
+    Examples
+    --------
     >>> print(written_files([Path("a/report.html")], "label images", "autoeval label plan"))
     written:
       a/report.html

@@ -111,7 +111,15 @@ def picture_of(
 
 
 def thumbnail_uri(image: np.ndarray, side: int = 320) -> str:
-    """Shrink an image (H, W, 3) uint8 BGR to at most ``side`` pixels and encode it as a JPEG."""
+    """Shrink an image and encode it as a data URI of a JPEG.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8, BGR
+        Not changed.
+    side : int
+        Pixels of the longer side, at most.
+    """
     import cv2
 
     if max(image.shape[:2]) > side:
@@ -121,7 +129,15 @@ def thumbnail_uri(image: np.ndarray, side: int = 320) -> str:
 
 
 def thumbnail_size(image: np.ndarray, side: int = 320) -> tuple[int, int]:
-    """Return width and height of an image that is shrunk to at most ``side`` pixels."""
+    """Return width and height, in pixels, of an image that is shrunk.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3)
+        Of which the shape is read.
+    side : int
+        Pixels of the longer side, at most.
+    """
     height, width = image.shape[:2]
     scale = min(1.0, side / max(height, width))
     return max(1, round(width * scale)), max(1, round(height * scale))

@@ -45,12 +45,21 @@ KEYS = ["source", "sample_set", "kind", "transforms"]
 
 
 class FittedRegression(Protocol):
-    """What a page shows of a regression."""
+    """What a page shows of a regression.
+
+    Parameters
+    ----------
+    training_range_ : dict of str to (float, float)
+        Lowest and highest value in the fit of each score that is read.
+    sites_ : list of str
+        Names of the labelled sites.
+    table_ : DataFrame or dict of str to ndarray
+        The rows that it was fitted on, as arrays by column where it is a dict.
+    """
 
     training_range_: dict[str, tuple[float, float]]
     sites_: list[str]
     table_: Any
-    """The rows that it was fitted on: a DataFrame, or arrays by column."""
 
     @property
     def residuals_(self) -> np.ndarray:

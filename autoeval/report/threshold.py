@@ -45,7 +45,7 @@ def choice_text(
         The threshold and the curve that it was chosen on.
     verbose : bool
         All warnings, and the curve.
-    of_fit : collection of str
+    of_fit : collection of Notice
         Warnings that the fit has printed: without `verbose` they are counted alone.
     """
     if math.isnan(choice.value):
@@ -125,7 +125,15 @@ def choice_values(
 
 
 def choice_page(choice: ThresholdChoice, about: Mapping[str, str] = MappingProxyType({})) -> Page:
-    """Make the page: the threshold, what is reached there, the curve, warnings."""
+    """Make the page: the threshold, what is reached there, the curve, warnings.
+
+    Parameters
+    ----------
+    choice : ThresholdChoice
+        The threshold and the curve that it was chosen on.
+    about : mapping of str to str
+        What it is about; see `autoeval.report.page.about`.
+    """
     blocks: list[Block]
     if math.isnan(choice.value):
         blocks = [IntervalHeadline("Score threshold", "–", _not_reached(choice))]
@@ -196,13 +204,25 @@ def curve_blocks(curve: pd.DataFrame, threshold: float, at: Mapping[str, float])
 
 
 def curve_text(curve: pd.DataFrame) -> str:
-    """Return the curve as a table for the terminal."""
+    """Return the curve as a table for the terminal.
+
+    Parameters
+    ----------
+    curve : DataFrame
+        See `expected_curve`.
+    """
     head = "Precision, recall and F1 by score threshold, in points of 100:"
     return f"{head}\n\n{curve_table(curve).text()}"
 
 
 def curve_table(curve: pd.DataFrame) -> Table:
-    """Lay out a curve, one row a threshold."""
+    """Make the table of a curve; people see one row for each threshold, in points of 100.
+
+    Parameters
+    ----------
+    curve : DataFrame
+        See `expected_curve`.
+    """
     shown = curve.pivot(index="threshold", columns="measure", values="value").reset_index()
     shown = shown[["threshold", *(name for name in COLOURS if name in shown)]]
     formats = {"threshold": threshold_text} | dict.fromkeys(COLOURS, find_target("mAP").text)

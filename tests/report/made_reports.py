@@ -9,7 +9,7 @@ import pandas as pd
 
 from autoeval.accuracy.measures import find_target
 from autoeval.estimation.protocol import FitResult, LeaveOneSourceOut
-from autoeval.report.estimate import answer_blocks, category_blocks
+from autoeval.report.estimate import category_blocks, result_blocks
 from autoeval.report.page import Page
 from autoeval.report.scatter import ScatterChart
 from autoeval.stability.methods.source_regression import PublishedEstimate
@@ -55,7 +55,7 @@ def report(estimate=ESTIMATE, results=(), target=MAP, scores=("bos", "ac"), titl
     star = {"value": estimate.value, **estimate.features}
     table = points().rename(columns={"mAP": target.name})
     chart = ScatterChart(table, scores, target, estimate=star)
-    return Page(title, [*answer_blocks(estimate, fit), chart.block(), *category_blocks(estimate)])
+    return Page(title, [*result_blocks(estimate, fit), chart.block(), *category_blocks(estimate)])
 
 
 def blocks(page, kind):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.report.charts import figure_of, integer_steps, plot_curves
+from autoeval.report.charts import figure_of, log_ticks_at, plot_curves
 from autoeval.report.page import Table, format_cells, to_markdown, to_terminal
 
 pytestmark = pytest.mark.usefixtures("drawn")
@@ -26,7 +26,7 @@ ERRORS = pd.DataFrame(
 def test_all_of_a_curve_and_its_intervals_are_in_view():
     columns = {"x": "images", "y": "error", "lines": "method", "band": ("lower", "upper")}
     ax = plot_curves(ERRORS, **columns, scale=100)
-    integer_steps(ax, ERRORS["images"])
+    log_ticks_at(ax, ERRORS["images"])
     figure_of(ax).draw_without_rendering()
     low, high = ax.get_ylim()
     assert low <= 5 and high >= 35

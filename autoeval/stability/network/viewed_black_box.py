@@ -37,7 +37,7 @@ class MorePasses(TypedDict, total=False):
 
     Parameters
     ----------
-    dropout : DropoutSpec
+    dropout : DropoutSpec, optional
         Where features are dropped, and at which rate.
     repeats : int
         Passes with feature dropout (default: 0).

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pandas as pd
 
 from autoeval.accuracy.measures import find_target
-from autoeval.report.charts import figure_of, integer_steps, plot_curves
+from autoeval.report.charts import figure_of, log_ticks_at, plot_curves
 from autoeval.report.page import Table
 from autoeval.stability.reports.score_correlation import HELD_OUT
 from autoeval.stability.reports.study_report import StudyReport, interval_cells, side_by_side
@@ -138,7 +138,7 @@ def _error_report(
     ax = plot_curves(
         result, x=x, y="error", lines="method", band=("lower", "upper"), scale=what.scale
     )
-    integer_steps(ax, result[x])
+    log_ticks_at(ax, result[x])
     label = x.replace("_", " ")
     ax.set(xlabel=label, ylabel=f"mean absolute error ({what.unit})")
     ax.set_ylim(bottom=0)

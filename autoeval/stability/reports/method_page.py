@@ -19,12 +19,12 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.protocol import BASELINE, FitResult
 from autoeval.report.charts import plot_scatter
 from autoeval.report.estimate import (
-    answer_blocks,
     category_blocks,
+    details_without_fit,
     estimate_fields,
     estimate_head,
     least_certain_blocks,
-    own_details,
+    result_blocks,
     unreadable,
 )
 from autoeval.report.fit import (
@@ -104,7 +104,7 @@ def method_text(
         return result_text(heads, [*warnings, *by_category], details)
     heads = [estimate_head(estimate), compared, errors]
     warnings = (*estimate.all_warnings(), *warnings)
-    return result_text(heads, warnings, [*own_details(estimate), *details])
+    return result_text(heads, warnings, [*details_without_fit(estimate), *details])
 
 
 def method_values(
@@ -167,7 +167,7 @@ def method_page(
     of_fit: list[Block] = [*error_figures(held_out)] if held_out else []
     of_fit += [Warnings(fit.warnings)] if fit else []
     blocks: list[Block] = [
-        *(answer_blocks(estimate, fit) if estimate else of_fit),
+        *(result_blocks(estimate, fit) if estimate else of_fit),
         *compared_blocks(compared, fit),
         *scatter_blocks(title, chart),
     ]

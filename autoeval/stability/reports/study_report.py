@@ -95,8 +95,8 @@ def side_by_side(
         One row for each pair.
     index, columns : str
         Columns of the two names; orders are kept.
-    values : sequence of str
-        Cell of each row.
+    values : sequence of str or None
+        Cell of each row; None for an empty one.
 
     Examples
     --------
