@@ -349,6 +349,8 @@ def pair_labels(
     images = first.boxes.images
     subset = match_labels(labels, first.boxes, words)
     if plan is not None:
+        # Labels of other images lie on few that the plan drew, and these may not show it alone.
+        check_labels(subset.truth, [s.boxes.on_images(subset.images) for s in sites.values()])
         subset, blocks, sizes = _by_plan(subset, plan, [image.image_id for image in images])
     else:
         files: dict[str, Any] = {image.image_id: image for image in first.images}

@@ -111,7 +111,14 @@ class ImageMatches:
         counts = Counter(rule for rule in self.rules if rule)
         if not PLAIN_RULES.issuperset(counts):
             each = ", ".join(f"{n} by {rule}" for rule, n in counts.most_common())
-            notices = (Notice("images-matched", f"images matched with {known}: {each}", "note"),)
+            text = f"images matched with {known}: {each}"
+            notices = (Notice("images-matched", text, "note"),)
+            if any(rule.name in counts for rule in ID_AGAINST_NAME):
+                text += (
+                    ". Tools number images anew: if their names were changed, too, these are other "
+                    "images, and every number is wrong. Keep the names that the files had"
+                )
+                notices = (Notice("images-matched", text),)
         if self.other_split:
             text = (
                 f"{len(self.other_split)} of {len(self.index)} images are of another split than "

@@ -48,7 +48,7 @@ from autoeval.labels.matching import (
 from autoeval.labels.plan import LabelPlan, inverse_probabilities
 from autoeval.labels.values import FEWEST_HOLDING, LEVELS, NOTHING, ValueWithError, combine
 from autoeval.result_base import Result
-from autoeval.sites.label_warnings import contradicted, label_warnings
+from autoeval.sites.label_warnings import check_labels, contradicted, label_warnings
 from autoeval.words import Notice, listed
 
 if TYPE_CHECKING:
@@ -639,6 +639,9 @@ def labelled_part(
     plan, warnings = chosen(plan, labels, words)
     plan = plan if planned else replace(plan, sizes=None)
     subset = match_labels(labels, plan.found, words)
+    if planned and len(subset.images) > np.isin(subset.images, plan.drawn).sum():
+        # Labels of other images lie on few that the plan drew, and these may not show it alone.
+        check_labels(subset.truth, [plan.found.on_images(subset.images)])
     subset = drawn_by_plan(subset, plan) if planned else as_random_draw(subset, plan.found)
     truth = subset.truth
     if len(subset.images) == plan.n_pool and not at_threshold:
@@ -707,6 +710,7 @@ def warnings_of_conflict(whole: LabelEstimates) -> tuple[Notice, ...]:
         Notice(
             "labels-contradict",
             "the labels contradict the level of the label-free estimate, which the combined "
-            "estimate leaves out: these images are unlike those that the estimator was fitted on",
+            "estimate leaves out: these images are unlike those that the estimator was fitted on, "
+            "or the labels are of other images",
         ),
     )

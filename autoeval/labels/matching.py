@@ -255,11 +255,14 @@ def drawn_by_plan(
         )
     if not inside.all():
         names = [plan.found.images[k].image_id for k in at[~inside]]
+        remedy = "Plan again with a larger --n, or estimate without the plan"
+        if inside.sum() < plan.n:
+            remedy = "If the plan drew these images, give them the names that they have in it"
         warnings.append(
             Notice(
                 "images-not-planned",
                 f"labelled images that the plan did not draw, left out: {len(names)} "
-                f"({listed(names)}). Plan again with a larger --n, or estimate without the plan",
+                f"({listed(names)}). {remedy}",
                 severity="note",
             )
         )

@@ -45,7 +45,7 @@ def test_images_that_are_known_by_ids_against_their_names_are_said():
     made = labels_on(LabelSet(Path("labels.json"), images), POOL, [])
     assert made.images == POOL[:1]
     (note,) = made.warnings
-    assert note.code == "images-matched"
+    assert (note.code, note.severity) == ("images-matched", "warning")
     assert "although file names differ" in note
 
 

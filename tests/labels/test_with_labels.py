@@ -160,6 +160,23 @@ def test_labels_that_confident_boxes_contradict_give_a_warning(plan, labels):
         warned(small)
 
 
+def test_labels_that_a_tool_numbered_anew_are_refused(plan, site, labels):
+    """By their ids they are other images, of which the plan drew few: too few to show it."""
+    pool = [image.image_id for image in plan.found.images]
+    drawn = {pool[k] for k in plan.drawn}
+    few = len([name for name in pool[:30] if name in drawn])
+    assert 0 < few < 10
+    ids = dict(zip([image.image_id for image in labels.images], pool[:30], strict=True))
+    images = [
+        replace(image, image_id=ids[image.image_id], file_name=f"frame_{k:06}.PNG")
+        for k, image in enumerate(labels.images)
+    ]
+    boxes = [replace(box, image_id=ids[box.image_id]) for box in labels.boxes]
+    renamed = replace(labels, images=tuple(images), boxes=BoxColumns.of(boxes))
+    with pytest.raises(InputError, match="do not belong together"):
+        estimate_with_labels(plan, renamed)
+
+
 def test_a_plan_survives_its_file_and_grows(plan, labels, tmp_path):
     save_plan(plan, tmp_path)
     again = load_plan(tmp_path)
