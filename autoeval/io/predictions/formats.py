@@ -174,7 +174,6 @@ def read_columns(path: Path) -> Content:
     InputError
         If the file is missing or of no format that is read; the message says how to write one.
     """
-    name = printable(path)
     try:
         with path.open("rb") as file:
             magic = file.read(4)
@@ -182,24 +181,12 @@ def read_columns(path: Path) -> Content:
         with gzip.open(path, "rb") if zipped else path.open("rb") as stream:
             start = stream.read(LONGEST_LINE)
     except FileNotFoundError:
-        raise InputError(f"No predictions file {name}: check the path.") from None
+        raise InputError(f"No predictions file {printable(path)}: check the path.") from None
     except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"Cannot read the predictions file {name}: {reason}.") from error
-    if path.suffix in CHECKPOINTS:
         raise InputError(
-            f"{name} is a dump for PyTorch. Expected COCO results: Detectron2's COCOEvaluator "
-            "writes them beside instances_predictions.pth, as coco_instances_results.json."
-        )
-    if magic.startswith(ZIP):
-        refuse_archive(path)
-    if path.suffix in PICKLES:
-        raise InputError(
-            f"{name} is a Python dump, as MMDetection's `tools/test.py --out` writes it. Expected "
-            "COCO results: leave --out away, and add `--cfg-options "
-            f"test_evaluator.outfile_prefix={path.stem}`, which writes {path.stem}.bbox.json. In "
-            "Python the list that pickle loads from it is read, too."
-        )
+            f"Cannot read the predictions file {printable(path)}: {reason}."
+        ) from error
     if magic == PARQUET:
         noted = read_note(path)
         if noted is None:
@@ -209,14 +196,11 @@ def read_columns(path: Path) -> Content:
         return Content(_read_parquet(path), images, numbers, run=run)
     line = start.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n").partition(b"\n")[0]
     first = line[:1]
-    encoding = next((ENCODINGS[mark] for mark in ENCODINGS if start.startswith(mark)), None)
-    if encoding or 0 in start[:4]:
-        raise InputError(
-            f"{name} is encoded as {encoding or 'UTF-16'}. Expected UTF-8: write it again with "
-            "encoding='utf-8'."
-        )
     stem = path.stem if zipped and path.suffix == ".gz" else path.name
     in_lines = stem.endswith(LINES)
+    is_text = 0 not in start[:4] and not magic.startswith(ZIP)
+    if not is_text or not (in_lines or first in (b"[", b"{")):
+        raise _not_read(path, magic, start)
     if first == b"{" and not in_lines:
         with suppress(ValueError, RecursionError):
             in_lines = bool({"bbox", SIDES[0]} & set(json.loads(line)))
@@ -224,10 +208,42 @@ def read_columns(path: Path) -> Content:
         return Content(_read_lines(path, zipped=zipped))
     if first == b"[":
         return Content(_read_list(path, zipped=zipped))
-    if first == b"{":
-        return content_of_document(read_json(path, "predictions file"), path)
+    return content_of_document(read_json(path, "predictions file"), path)
+
+
+def _not_read(path: Path, magic: bytes, start: bytes) -> InputError:
+    """Make the refusal of a file that is of no format that is read, with what to do about it.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    magic, start : bytes
+        What it begins with, as it is and without gzip.
+    """
+    name = printable(path)
+    if path.suffix in CHECKPOINTS:
+        return InputError(
+            f"{name} is a dump for PyTorch. Expected COCO results: Detectron2's COCOEvaluator "
+            "writes them beside instances_predictions.pth, as coco_instances_results.json."
+        )
+    if magic.startswith(ZIP):
+        refuse_archive(path)
+    if path.suffix in PICKLES:
+        return InputError(
+            f"{name} is a Python dump, as MMDetection's `tools/test.py --out` writes it. Expected "
+            "COCO results: leave --out away, and add `--cfg-options "
+            f"test_evaluator.outfile_prefix={path.stem}`, which writes {path.stem}.bbox.json. In "
+            "Python the list that pickle loads from it is read, too."
+        )
+    encoding = next((ENCODINGS[mark] for mark in ENCODINGS if start.startswith(mark)), None)
+    if encoding or 0 in start[:4]:
+        return InputError(
+            f"{name} is encoded as {encoding or 'UTF-16'}. Expected UTF-8: write it again with "
+            "encoding='utf-8'."
+        )
     if path.suffix == ".txt":
-        raise InputError(
+        return InputError(
             f"{name} is one text file. Predictions as text are a folder with one file an "
             "image: name the folder. Results of the VOC devkit (comp4_det_test_CLASS.txt), one "
             "file a class, are converted to COCO results first: a list of objects with "
@@ -239,7 +255,7 @@ def read_columns(path: Path) -> Content:
             f" Of a table write Parquet: pandas.read_csv('{path.name}').to_parquet('{path.stem}."
             "parquet'), with sep=';', decimal=',' where it has these."
         )
-    raise InputError(
+    return InputError(
         f"{name} is not a COCO results file: expected a list of boxes, each with image_id or "
         f"file_name, category_id or category, bbox and score. Predictions are read as {READ}."
         f"{table}"
