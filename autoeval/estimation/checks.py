@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from autoeval.sites.site import Site
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
-MANY_SKIPPED = 0.2  # share of images without a box
 FEW_UNITS = 10  # blocks of time, whose variance is itself uncertain
 N_NAMED = 2  # unreadable images that a warning names
 TOO_WIDE = 0.15  # half-width, 15 points
@@ -110,7 +109,6 @@ def of_scores(
     n_images: int,
     backbone: str,
     target: str = "mAP",
-    skipped_share: float = 0.0,
 ) -> tuple[Notice, ...]:
     """List why an estimate may be wrong by its value, its scores and the images behind them.
 
@@ -128,8 +126,6 @@ def of_scores(
         Class of the detector's backbone, compared with `VALIDATED_BACKBONES`.
     target : str
         What is estimated.
-    skipped_share : float
-        Share of (image, repeat) with no box on at least one side, in [0, 1].
 
     Returns
     -------
@@ -172,9 +168,6 @@ def of_scores(
             "noisy"
         )
         notices.append(Notice("few-images", text))
-    if skipped_share > MANY_SKIPPED:
-        text = f"{skipped_share:.0%} of the images have no box before or after dropout: not counted"
-        notices.append(Notice("images-skipped", text, severity="note"))
     if backbone not in VALIDATED_BACKBONES:
         text = f"the method was never validated on a {backbone} backbone"
         notices.append(Notice("backbone-not-validated", text, severity="note"))

@@ -36,6 +36,7 @@ from autoeval.stability.methods.score_rows import (
 from autoeval.stability.passes.tally import N_BLOCKS, RESAMPLED
 from autoeval.words import Notice
 
+MANY_SKIPPED = 0.2  # share of (image, repeat) with no box before or after dropout
 MANY_UNDEFINED = 0.05
 FINEST = 0.005
 
@@ -137,7 +138,18 @@ class SourceRegression:
         interval = widened(by_source, raw, sampling.std, n_images=units, level=self.level)
         interval = inside(interval, raw, most=target.upper)
         by_source = inside(by_source, raw, most=target.upper)
-        skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else math.nan
+        notices = of_scores(
+            value,
+            features,
+            self.training_range_,
+            n_images=n_images,
+            backbone=backbone,
+            target=target.name,
+        )
+        skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else 0.0
+        if skipped > MANY_SKIPPED:
+            text = f"{skipped:.0%} of the images have no box before or after dropout: not counted"
+            notices += (Notice("images-skipped", text, severity="note"),)
         return PublishedEstimate(
             value=value,
             std=float(target.clip(per_repeat).std()),
@@ -149,16 +161,7 @@ class SourceRegression:
             method=self.method,
             n_images=n_images,
             features=features,
-            warnings=of_scores(
-                value,
-                features,
-                self.training_range_,
-                n_images=n_images,
-                skipped_share=skipped,
-                backbone=backbone,
-                target=target.name,
-            )
-            + sampling.warnings,
+            warnings=notices + sampling.warnings,
             sampling_std=sampling.std,
             source_lower=by_source.lower,
             source_upper=by_source.upper,
