@@ -40,9 +40,10 @@ _TIME = re.compile(  # year, month and day, then hour, minute and second, as far
     r"(?<!\d)(?P<year>(?:19|20)\d\d)"
     r"(?:(?P<mark>[-_./:])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)|(?P<month2>\d\d)(?P<day2>\d\d))"
     r"(?:(?:T|[-_./ ]*)(?P<hour>\d\d?)(?P<colon>[-_.:h]?)(?P<minute>\d\d)"
-    r"(?:(?P=colon)(?P<second>\d\d))?)?(?!\d)"
+    r"(?:(?P=colon)(?P<second>\d\d))?(?:[-_ ]?(?P<half>[ap])\.?m\b)?)?(?!\d)",
+    re.IGNORECASE,
 )
-_DAY_OR_MONTH_FIRST = re.compile(r"\s*\d\d?([-./ ])\d\d?\1(\d\d){1,2}(?!\d)").match
+DIGITS_OF_DATE = 8
 ADDRESSES = ("coco_url", "path", "url")  # fields that may stand for `file_name`
 
 
@@ -392,16 +393,16 @@ def coco_images(
         str(entry[field])
         for entry in document["images"] or []
         for field in TIMES
-        if isinstance(entry, dict) and entry.get(field)
-        if _DAY_OR_MONTH_FIRST(str(entry[field]))
+        if isinstance(entry, dict) and _is_a_time(str(entry.get(field)))
+        if written_time(str(entry[field])) is None
     ]
     if unread:
         malformed.append(
             Notice(
                 "times-not-read",
-                f"times of images that begin with a day or a month, which could be either, and are "
-                f"not used: {len(unread)} ({listed(unread, 2)}). Write the year first, such as "
-                "2026-03-02 08:15",
+                f"times of images that are not written with the year first, and are not used: "
+                f"{len(unread)} ({listed(unread, 2)}). Expected such as 2026-03-02 08:15; where a "
+                "day or a month is first it could be either, and numbers of seconds are no date",
                 "note",
             )
         )
@@ -410,6 +411,12 @@ def coco_images(
         with suppress(InputError):  # nobody may need them
             numbers |= coco_categories(path, document, [])
     return images
+
+
+def _is_a_time(text: str) -> bool:
+    """Whether a text has the digits of a date, not all 0; tools write 0 or words for none."""
+    digits = [sign for sign in text if sign.isdecimal()]
+    return len(digits) >= DIGITS_OF_DATE and {*digits} != {"0"}
 
 
 def written_time(text: str) -> datetime | None:
@@ -448,9 +455,11 @@ def _time_of(match: re.Match[str]) -> datetime | None:
     """Return the time of a match of `_TIME`; None for a month or an hour that there is not."""
     month, day = match["month"] or match["month2"], match["day"] or match["day2"]
     date = (int(match["year"]), int(month), int(day))
-    hour, minute, second = match["hour"] or 0, match["minute"] or 0, match["second"] or 0
+    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
+    if match["half"]:  # of the day, of twelve hours each: 12 am is 0, 12 pm is 12
+        hour = hour % 12 + 12 * (match["half"].lower() == "p")
     with suppress(ValueError):  # no month or no hour
-        return datetime(*date, int(hour), int(minute), int(second))
+        return datetime(*date, hour, minute, second)
     return None
 
 

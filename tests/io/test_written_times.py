@@ -31,6 +31,10 @@ SECONDS = datetime(2026, 3, 2, 8, 15, 7)
         ("20260302081507", SECONDS),
         ("2026_03_02_08_15_07", SECONDS),
         ("2026/03/02", datetime(2026, 3, 2)),
+        ("2026-03-02 08:15:07 AM", SECONDS),
+        ("2026-03-02 8:15 p.m.", MORNING.replace(hour=20)),
+        ("2026/03/02 12:15 AM", MORNING.replace(hour=0)),
+        ("2026/03/02 12:15pm", MORNING.replace(hour=12)),
         ("02.03.2026 08:15", None),  # day or month first
         ("03/02/2026 08:15", None),
         ("2026/13/02 08:15", None),  # no month
@@ -50,6 +54,9 @@ def test_times_with_the_year_first_are_read(text, expected):
         ("IMG_20260302_0815_2.jpg", MORNING),
         ("gate 2026-03-02T08-15-07Z.png", SECONDS),
         ("gate/202603020815.jpg", MORNING),
+        ("Screenshot 2026-03-02 at 8.15.07 PM.png", None),  # a word between
+        ("gate 2026-03-02 08-15-07 pm.jpg", SECONDS.replace(hour=20)),
+        ("gate_20260302_0815_amber.jpg", MORNING),
         ("gate/2026-03-02/17.jpg", None),  # a date and a number
         ("02.03.2026_08.15.jpg", None),
         ("000000581781.jpg", None),
@@ -81,8 +88,22 @@ def test_a_day_first_is_said_and_not_used():
     assert "1 (02.03.2026 08:15)" in notices[0]
 
 
-def test_the_monitor_refuses_a_day_first(tmp_path):
+@pytest.mark.parametrize("time", [1772439300, "1772439300.5", "2026/13/02 08:15", "2 03 2026 0815"])
+def test_what_may_be_a_time_and_is_not_read_is_said(time):
+    notices = []
+    (image,) = coco_images(Path("site.json"), listed_at(time), notices)
+    assert image.taken is None
+    assert [notice["code"] for notice in codes_of(notices)] == ["times-not-read"]
 
+
+@pytest.mark.parametrize("time", [0, "", None, "unknown", "0000-00-00 00:00:00", 2026])
+def test_what_tools_write_for_no_time_is_not(time):
+    notices = []
+    (image,) = coco_images(Path("site.json"), listed_at(time), notices)
+    assert image.taken is None and not notices
+
+
+def test_the_monitor_refuses_a_day_first(tmp_path):
     file = tmp_path / "gate.json"
     file.write_text(json.dumps(listed_at("02.03.2026 08:15")))
     with pytest.raises(InputError, match="year first"):

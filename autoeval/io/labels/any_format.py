@@ -237,6 +237,12 @@ def _recognised(path: Path) -> LabelFormat:
             f"{path} holds images, and labels seem to lie in {beside}: give that folder, or the "
             "data.yaml that names the categories."
         )
+    folders = [folder for folder in sorted(path.glob("*")) if folder.is_dir()]
+    splits = [] if formats else [str(folder) for folder in folders if _coco_files(folder)]
+    if splits:
+        raise InputError(
+            f"{path} holds COCO files in its folders, as one a split: give one of {listed(splits)}."
+        )
     looks = (
         f"like {' and '.join(fmt.name for fmt in formats)}" if formats else "like no known format"
     )

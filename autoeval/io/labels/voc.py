@@ -30,6 +30,7 @@ from autoeval.runtime.files import BadItems
 from autoeval.words import Notice, printable
 
 _ROOT = "annotation"
+MOSTLY = 0.5  # of the boxes
 DIFFICULT = {"true": True, "yes": True} | dict.fromkeys(("", "false", "no", "unspecified"), False)
 """What tools write in the place of 1 and 0, in small letters."""
 
@@ -61,8 +62,9 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     """Read Pascal VOC labels.
 
     An image without a file is unlabelled; one whose file has no object is empty. Difficult objects
-    become areas to ignore. A folder in which any box begins at 0 counts its pixels from 0, as some
-    exporters do, and says so. Of an object that is turned the box around it is read.
+    become areas to ignore. A folder in which any box begins at 0, or most end within pixels, counts
+    its pixels from 0, as some exporters do, and says so. Of an object that is turned the box around
+    it is read.
 
     Parameters
     ----------
@@ -107,16 +109,17 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
                 objects.append(_object(file, printable(name), entry))
     warnings = [*pairs.warnings, *files.warnings(), *bad.warnings(), *without_size(unknown)]
     warnings += around_shapes(sum(thing.turned != 0 for thing in objects))
-    upright = [thing for thing in objects if not thing.turned]
-    first = 0 if any(min(thing.corners[:2]) < 1 for thing in upright) else 1
-    if not first:
-        warnings.append(
-            Notice(
-                "pixels-from-zero",
-                "boxes begin at pixel 0, so pixels are counted from 0 and not, as in VOC, from 1",
-                severity="note",
-            )
-        )
+    upright = [thing.corners for thing in objects if not thing.turned]
+    n_fractions = sum(any(side % 1 for side in corners) for corners in upright)
+    why = ""
+    if any(min(corners[:2]) < 1 for corners in upright):
+        why = "boxes begin at pixel 0"
+    elif n_fractions > MOSTLY * len(upright):  # VOC itself has some
+        why = "most boxes end within pixels"
+    if why:
+        text = f"{why}, so pixels are counted from 0 and not, as in VOC, from 1"
+        warnings.append(Notice("pixels-from-zero", text, severity="note"))
+    first = 0 if why else 1
     return LabelSet(
         path,
         tuple(images),

@@ -73,17 +73,26 @@ def find_names(folder: Path) -> YoloNames:
     Raises
     ------
     InputError
-        If they are malformed.
+        If they are malformed, or YAML files of one folder have other names.
     """
     for place in (folder, folder / "labels", *folder.absolute().parents[:2]):
-        for path in sorted([*place.glob("*.yaml"), *place.glob("*.yml")]):
-            names = _from_yaml(path)
-            if names:
-                return names
+        paths = sorted([*place.glob("*.yaml"), *place.glob("*.yml")])
+        found = {path: names for path in paths if (names := _from_yaml(path))}
+        first = next(iter(found.values()), None)
+        if any(names != first for names in found.values()):
+            each = [
+                f"{path.name} ({listed([*of.names.values()], 3)})" for path, of in found.items()
+            ]
+            raise InputError(
+                f"{place} holds YAML files that name classes otherwise: {listed(each)}. Give the "
+                "one of this data set as the labels."
+            )
+        if first:
+            return first
         for path in (place / name for name in _NAME_FILES):
             if path.is_file():
                 lines = path.read_text(encoding="utf-8-sig").splitlines()
-                return YoloNames(dict(enumerate(line.strip() for line in lines if line.strip())))
+                return YoloNames({k: line.strip() for k, line in enumerate(lines) if line.strip()})
     return YoloNames({})
 
 
@@ -192,14 +201,17 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
                 severity="note",
             )
         )
+    classes = _words_by_number(names, boxes)
+    in_a_row = [*classes] == [*range(len(classes))]
     return LabelSet(
         path,
         tuple(images),
-        _categories(names, boxes),
+        tuple(classes.values()),
         BoxColumns.of(boxes),
         pairs.img_dir,
         tuple(map(printable, pairs.unlabelled)),
         tuple(warnings),
+        numbers=() if in_a_row else tuple(map(str, classes)),
         lists_categories=bool(names.names),
     )
 
@@ -285,11 +297,10 @@ def _box(image: LabelledImage, number: int, numbers: list[float], names: YoloNam
     return LabelledBox(image.image_id, names.names.get(number, str(number)), xywh)
 
 
-def _categories(names: YoloNames, boxes: list[LabelledBox]) -> tuple[str, ...]:
-    """Return the categories by their numbers; without names those that boxes are of."""
-    if names.names:
-        return tuple(dict.fromkeys(names.names[k] for k in sorted(names.names)))
-    return tuple(sorted({box.category for box in boxes}, key=int))
+def _words_by_number(names: YoloNames, boxes: list[LabelledBox]) -> dict[int, str]:
+    """Return the word of each class by rising numbers; without names, of those of boxes."""
+    words = names.names or {int(box.category): box.category for box in boxes}
+    return {number: words[number] for number in sorted(words)}
 
 
 def _recognises(path: Path) -> bool:

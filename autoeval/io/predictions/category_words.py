@@ -285,8 +285,8 @@ def _read_numbers(
     examples = ", ".join(f"{number} is {chosen[number]}" for number in used[:EXAMPLES])
     guessed = Notice(
         "category-numbers-guessed",
-        f"{path} has category numbers that are not those of the labels or of the fit, so they were "
-        f"taken as {NUMBERINGS[way]}: {examples}. If this is wrong, write the word of each box as "
+        f"{path} has category numbers that are not {NUMBERINGS[usual]}, so they were taken as "
+        f"{NUMBERINGS[way]}: {examples}. If this is wrong, write the word of each box as "
         "'category', give the words with --names FILE, or say how numbers count with --numbering",
     )
     return chosen, numbering, (guessed,)

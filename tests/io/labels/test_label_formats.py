@@ -90,6 +90,10 @@ def test_label_studio_names_files_with_their_folder(write):
     [
         ({"notes.md": "hello"}, "look like no known format"),
         ({"a.txt": YOLO, "a.xml": VOC}, "look like yolo and voc"),
+        (
+            {"train/_annotations.coco.json": COCO, "valid/_annotations.coco.json": COCO},
+            "give one of .*train, .*valid",
+        ),
         ({"a.json": COCO, "b.json": COCO}, "several COCO files: name one of a.json, b.json"),
     ],
 )

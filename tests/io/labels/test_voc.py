@@ -34,6 +34,20 @@ def test_a_box_that_begins_at_zero_shows_that_pixels_count_from_zero(write):
     assert "counted from 0" in labels.warnings[0]
 
 
+def test_boxes_that_end_within_pixels_show_that_pixels_count_from_zero(write):
+    """CVAT and Roboflow write fractions; a few boxes of VOC2012 have some, too."""
+    inside = [thing(3.5, 4, 5, 6), thing(2.25, 4.5, 7.25, 9), thing(9, 9, 12, 12)]
+    labels = read(write, annotation(*inside))
+    assert [box.xywh for box in labels.boxes] == [
+        (3.5, 4, 1.5, 2),
+        (2.25, 4.5, 5, 4.5),
+        (9, 9, 3, 3),
+    ]
+    assert [warning.code for warning in labels.warnings] == ["pixels-from-zero"]
+    few = read(write, annotation(inside[0], thing(3, 4, 5, 6), thing(9, 9, 12, 12)))
+    assert few.boxes[1].xywh == (2, 3, 3, 3) and few.warnings == ()
+
+
 def test_difficult_objects_are_areas_to_ignore(write):
     stated = {
         "1": True,

@@ -82,10 +82,29 @@ def test_names_of_the_classes(write, name, content):
     assert load_labels(folder / "labels").boxes[0].category == "car"
 
 
+def test_an_empty_line_is_a_class_without_a_name(write):
+    """As LabelImg counts them: the line behind it is class 2."""
+    text = "0 .5 .5 .1 .1\n2 .5 .5 .2 .2\n"
+    labels = load_labels(write({A: IMAGE, "labels/a.txt": text, "classes.txt": "car\n\nbus\ntaxi"}))
+    assert [box.category for box in labels.boxes] == ["car", "bus"]
+    assert labels.categories == ("car", "bus", "taxi") and labels.numbers == ("0", "2", "3")
+    assert labels.warnings == ()
+
+
+def test_yaml_files_with_other_names_are_asked_for(write):
+    """Beside the folders of two data sets, or of one that was exported twice."""
+    files = {"a/images/a.png": IMAGE, "a/labels/a.txt": BOX, "a.yaml": "names: [car]"}
+    folder = write({**files, "copy.yaml": "names: {0: car}"})
+    assert load_labels(folder / "a/labels").categories == ("car",)
+    (folder / "b.yaml").write_text("names: [cat]")
+    with pytest.raises(InputError, match=r"a\.yaml \(car\), b\.yaml \(cat\)"):
+        load_labels(folder / "a/labels")
+
+
 def test_classes_by_number_without_names_say_so(write):
     text = BOX + "11 0.5 0.5 0.1 0.1\n2 0 0 0 0"
     labels = load_labels(write({A: IMAGE, "labels/a.txt": text}) / "labels")
-    assert labels.categories == ("0", "2", "11")
+    assert labels.categories == labels.numbers == ("0", "2", "11")
     assert "categories are named by their numbers" in labels.warnings[0]
 
 
