@@ -12,7 +12,11 @@ ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .+)?")
 Named = ast.ClassDef | ast.FunctionDef
 TYPES = {"str": "str|path-like", "int": "int", "float": "float", "bool": "bool"}
 TYPES["np.ndarray"] = "ndarray|array"
-WHOLE = ("report",)  # packages in which all public parameters are documented
+WHOLE = (
+    "report",
+    "counting/capture",
+    "counting/evaluation",
+)  # all public parameters are documented
 
 
 def documented(node):

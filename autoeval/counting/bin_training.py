@@ -21,9 +21,25 @@ from autoeval.errors import InputError
 class BinSampler(Sampler[int]):
     """Draws items bin by bin; a subclass says in which order the bins are served.
 
-    Within a bin items come in random order, each once before any comes again. An epoch has a draw
-    an item, rounded up to equal consecutive shares of `num_replicas` processes. `bin_of_item` (N,)
-    is as `CountBins.assign_nearest` gives.
+    Within a bin items come in random order, each once before any comes again. An epoch has as many
+    draws as there are items, rounded up to a multiple of `num_replicas`; each process has an equal,
+    consecutive share of them.
+
+    Parameters
+    ----------
+    bin_of_item : sequence of int or ndarray of shape (N,)
+        Bin of each item, as `CountBins.assign_nearest` gives it.
+    seed : int
+        Of the draws, with the number of the epoch.
+    num_replicas : int
+        Number of processes.
+    rank : int
+        Number of this process, from 0.
+
+    Raises
+    ------
+    InputError
+        If there is no item, or `rank` is not in [0, `num_replicas`).
     """
 
     def __init__(
@@ -54,11 +70,23 @@ class BinSampler(Sampler[int]):
         return iter(self.epoch_order()[first : first + self.share].tolist())
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next iteration that of ``epoch``; other epochs draw otherwise."""
+        """Make the next iteration that of an epoch; other epochs draw otherwise.
+
+        Parameters
+        ----------
+        epoch : int
+            Its number.
+        """
         self.epoch = epoch
 
     def epoch_order(self) -> np.ndarray:
-        """Return the items of the epoch for all processes, (share * num_replicas,) int64."""
+        """Return the items of the epoch for all processes.
+
+        Returns
+        -------
+        ndarray of shape (share * num_replicas,), int64
+            Positions of items.
+        """
         rng = np.random.default_rng([self.seed, self.epoch])
         served = self.serve_bins(self.share * self.num_replicas, rng)
         order = np.empty(len(served), np.int64)
@@ -70,7 +98,20 @@ class BinSampler(Sampler[int]):
         return order
 
     def serve_bins(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Return which bin is served at each of ``n`` draws, in [0, number of bins)."""
+        """Choose the bin of each draw.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        rng : Generator
+            Randomness of the epoch.
+
+        Returns
+        -------
+        ndarray of shape (n,), int
+            Positions among the bins that hold an item, in ascending order.
+        """
         raise NotImplementedError
 
 
@@ -78,7 +119,15 @@ class RoundRobinSampler(BinSampler):
     """Serves one item from each bin in turn, beginning at the first (RR)."""
 
     def serve_bins(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Return 0, 1, ..., the last bin, and again."""
+        """Return 0, 1, ..., the last bin, and again.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        rng : Generator
+            Not used.
+        """
         return np.arange(n) % len(self.items_of_bin)
 
 
@@ -86,12 +135,27 @@ class RandomBinSampler(BinSampler):
     """Serves an item of a bin that is drawn at random, all bins alike (RS)."""
 
     def serve_bins(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Return bins drawn independently of each other."""
+        """Return bins drawn independently of each other.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        rng : Generator
+            Draws the bins, all with equal probability.
+        """
         return rng.integers(len(self.items_of_bin), size=n)
 
 
 def dataset_counts(dataset: Any) -> list[float]:
-    """Return the ``counts`` of a data set, or of mmengine's instances all but ignored ones."""
+    """Return the true count of each item of a data set.
+
+    Parameters
+    ----------
+    dataset : Any
+        With ``counts``; else one of mmengine, whose ``get_data_info`` lists instances: those with
+        an ``ignore_flag`` are not counted.
+    """
     if hasattr(dataset, "counts"):
         return [float(count) for count in dataset.counts]
     return [
@@ -126,12 +190,35 @@ class RandomBinDatasetSampler(_OfDataset, RandomBinSampler):
 def bin_loss(
     pred: Tensor, target: Tensor, edges: Tensor, *, mode: str = "paper", log_weight: float = 1.0
 ) -> Tensor:
-    """Penalty of each count `pred` (B,), with e = pred - target and [lo, hi] the bin of the target.
+    """Penalty of each predicted count, by the bin of the true one (section III-C).
 
-    ``"paper"`` is ``log_weight * ln(1 + |e|)`` where lo <= pred <= hi and |e| elsewhere;
-    ``"released"`` the greater of that logarithm and the distance of pred beyond the bin, as the
-    authors' code, but with a gradient of the logarithm. Bins are (lo, hi], the first closed on both
-    sides; a target outside all `edges` (K + 1,) widens the nearest. `log_weight` is lambda 1.
+    With e = pred - target and [lo, hi] the bin of the target, ``"paper"`` is ``log_weight * ln(1 +
+    |e|)`` where lo <= pred <= hi, and |e| elsewhere. ``"released"`` is the greater of that
+    logarithm and the distance of pred beyond the bin, as in the authors' code, but with a gradient
+    of the logarithm.
+
+    Parameters
+    ----------
+    pred : Tensor of shape (B,)
+        Predicted counts.
+    target : Tensor of shape (B,)
+        True counts. One outside all edges widens the nearest bin.
+    edges : Tensor of shape (K + 1,)
+        Of K bins, increasing. Bins are (lo, hi], the first closed on both sides.
+    mode : {"paper", "released"}
+        Which of the two.
+    log_weight : float
+        Lambda 1.
+
+    Returns
+    -------
+    Tensor of shape (B,)
+        In objects.
+
+    Raises
+    ------
+    InputError
+        If there is no such mode.
     """
     check_mode(mode)
     index = (torch.bucketize(target.detach(), edges) - 1).clamp(0, len(edges) - 2)
@@ -148,7 +235,21 @@ def bin_loss(
 class BinLoss(nn.Module):
     """Mean bin loss of a batch of counts or of density maps, to add to that of the network.
 
-    `log_weight` is lambda 1 (see `bin_loss`), `loss_weight` lambda 2, the weight of the whole.
+    Parameters
+    ----------
+    edges : sequence of float or CountBins
+        Edges of the bins, increasing.
+    mode : {"paper", "released"}
+        See `bin_loss`.
+    log_weight : float
+        Lambda 1, see `bin_loss`.
+    loss_weight : float
+        Lambda 2, the weight of the whole.
+
+    Raises
+    ------
+    InputError
+        If there is no such mode, or the edges do not increase.
     """
 
     edges: Tensor
@@ -169,7 +270,20 @@ class BinLoss(nn.Module):
         self.loss_weight = loss_weight
 
     def forward(self, pred: Tensor, target: Tensor) -> Tensor:
-        """Return the weighted mean penalty of counts (B,), or of density maps (B, ...) summed."""
+        """Return the weighted mean penalty of a batch.
+
+        Parameters
+        ----------
+        pred : Tensor of shape (B,) or (B, ...)
+            Predicted counts, or density maps, of which the sums are taken.
+        target : Tensor of shape (B,) or (B, ...)
+            True counts or maps; they may have another shape than `pred`.
+
+        Raises
+        ------
+        InputError
+            If both are of different numbers of images.
+        """
         pred, target = _counts(pred), _counts(target)
         if pred.shape != target.shape:
             raise InputError(

@@ -41,11 +41,28 @@ FORMS = {2: ("id", "pred"), 3: ("id", "target", "pred"), 4: ("id", "error", "tar
 def read_columns(
     path: PathLike, by_position: Mapping[int, tuple[str, ...]], *, count_means: str = "target"
 ) -> pd.DataFrame:
-    """Read a table, Parquet or text with commas, semicolons or tabs, with or without a header.
+    """Read a table of one row for each image.
 
-    A first row whose last field is no number is a header; its names are those of `ALIASES`, and
-    a column ``count`` is the true or the predicted one, as `count_means` says. Returns ``id``
-    (text) and whichever other columns there are, as text or numbers.
+    A first row whose last field is no number is a header, whose names are those of `ALIASES`.
+
+    Parameters
+    ----------
+    path : path-like
+        Parquet, or text with commas, semicolons or tabs.
+    by_position : mapping of int to tuple of str
+        Names of the columns of a table without a header, by their number.
+    count_means : {"target", "pred"}
+        Whether a column ``count`` has true or predicted counts.
+
+    Returns
+    -------
+    DataFrame
+        ``id`` (text) and whichever other columns there are, as text or numbers.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, has other columns or no row, or an id comes twice.
     """
     path = Path(path)
     frame = _read(path)
@@ -84,7 +101,22 @@ def read_columns(
 
 
 def numbers(path: PathLike, frame: pd.DataFrame, column: str) -> np.ndarray:
-    """Read a column as float64; blank and ``nan`` become NaN."""
+    """Read a column as float64; blank, ``nan`` and ``none`` become NaN.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, for messages.
+    frame : DataFrame
+        See `read_columns`.
+    column : str
+        Its name.
+
+    Raises
+    ------
+    InputError
+        If it holds anything else, or a number beyond `LARGEST`.
+    """
     text = frame[column].astype(object).where(frame[column].notna(), "")
     values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
     bad = np.abs(values) > LARGEST
@@ -123,7 +155,13 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def separator_of(path: Path) -> str:
-    """Return which of comma, semicolon and tab separates the fields of the first line."""
+    """Return which of comma, semicolon and tab separates the fields of the first line with text.
+
+    Parameters
+    ----------
+    path : Path
+        A text file.
+    """
     with path.open(encoding="utf-8-sig", newline="") as stream:
         line = next((line for line in stream if line.strip()), "")
     outside_quotes = "".join(line.split('"')[::2])
@@ -131,11 +169,25 @@ def separator_of(path: Path) -> str:
 
 
 def read_long(path: PathLike) -> pd.DataFrame:
-    """Read counts in long form: ``image,class,count``, or without a class, a row each.
+    """Read counts in long form: one row for each image and class.
 
-    Columns may have any of the names of `ALIASES`, and ``class`` those of `CLASS_NAMES`; without a
-    header there are two or three. Returns ``count`` (float64, NaN where blank), indexed by image
-    and class, which is empty where there is none; ``attrs["name"]`` is the file's name.
+    Parameters
+    ----------
+    path : path-like
+        Parquet or text: ``image,class,count``, or without a class. Columns may have any of the
+        names of `ALIASES`, and ``class`` those of `CLASS_NAMES`; without a header there are two or
+        three.
+
+    Returns
+    -------
+    DataFrame
+        ``count`` (float64, NaN where blank), indexed by image and class, which is empty where there
+        is none; ``attrs["name"]`` is the stem of the file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, has other columns, or a row comes twice.
     """
     path = Path(path)
     frame = _read(path)
@@ -182,6 +234,13 @@ def match_ids(ids: Collection[str], known: Collection[str]) -> dict[str, str]:
     Names are compared whole, without folders, or without folders and suffix, whichever way joins
     most images; names that are then no longer different join none.
 
+    Parameters
+    ----------
+    ids : collection of str
+        Names of images.
+    known : collection of str
+        Other names of them.
+
     Examples
     --------
     >>> match_ids(["images/IMG_1.jpg", "images/IMG_2.jpg"], ["IMG_1", "IMG_3"])
@@ -211,7 +270,20 @@ def _stem(name: str) -> str:
 
 
 def true_counts(path: PathLike, frame: pd.DataFrame) -> np.ndarray:
-    """Read the column ``target`` (N,), or raise `InputError` where one is missing or negative."""
+    """Return the column ``target`` (N,), float64.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, for messages.
+    frame : DataFrame
+        See `read_columns`.
+
+    Raises
+    ------
+    InputError
+        If a count is missing or negative.
+    """
     counts = numbers(path, frame, "target")
     bad = frame["id"][np.isnan(counts) | (counts < 0)].tolist()
     if bad:
@@ -224,7 +296,21 @@ def true_counts(path: PathLike, frame: pd.DataFrame) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class CountPredictions:
-    """The predictions of one model: `target` and `pred` (N,) float64, NaN where skipped."""
+    """The counts that one model predicted for N images.
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    ids : tuple of str
+        Image ids.
+    target : ndarray of shape (N,), float64
+        True counts; NaN where they are not known.
+    pred : ndarray of shape (N,), float64
+        Predicted counts; NaN for a skipped image.
+    notes : tuple of str
+        What is odd about them, one sentence each.
+    """
 
     name: str
     ids: tuple[str, ...]
@@ -241,7 +327,15 @@ class CountPredictions:
         return ~np.isnan(self.pred)
 
     def select(self, rows: np.ndarray, *notes: str) -> CountPredictions:
-        """Return the rows of an index array or a mask, with further notes."""
+        """Return some of the images.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Positions, or a mask of shape (N,).
+        *notes : str
+            Added to those there are.
+        """
         index = np.arange(len(self))[rows]
         ids = tuple(self.ids[i] for i in index)
         target, pred = self.target[index], self.pred[index]
@@ -251,10 +345,23 @@ class CountPredictions:
 def read_predictions(
     path: PathLike, truth: Mapping[str, float] | None = None, name: str | None = None
 ) -> CountPredictions:
-    """Read a file of predictions, CSV or Parquet.
+    """Read the predictions of one model.
 
-    Without a header it has ``id,target,pred`` or ``id,target-pred,target,pred``, or ``id,pred``
-    where `truth`, true counts by image id, is given; with one, the same columns in any order.
+    Parameters
+    ----------
+    path : path-like
+        CSV or Parquet. Without a header it has ``id,target,pred`` or
+        ``id,target-pred,target,pred``, or ``id,pred`` where `truth` is given; with one, the same
+        columns in any order.
+    truth : mapping of str to float, optional
+        True counts by image id.
+    name : str, optional
+        Of the model; by default the stem of the file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, lacks a column, or states true counts that are not those of `truth`.
     """
     frame = read_columns(path, FORMS, count_means="target" if truth is None else "pred")
     if "pred" not in frame:
@@ -285,12 +392,36 @@ def read_predictions(
 
 
 def predicted_ids(path: PathLike) -> tuple[str, ...]:
-    """Return the image ids of a file of predictions; see `read_predictions`."""
+    """Return the image ids of a file of predictions.
+
+    Parameters
+    ----------
+    path : path-like
+        See `read_predictions`.
+
+    Raises
+    ------
+    InputError
+        See `read_columns`.
+    """
     return tuple(read_columns(path, FORMS, count_means="pred")["id"])
 
 
 def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
-    """Restrict several models to the images that all their files hold, in one order, with notes."""
+    """Restrict models to the images that all their files hold, in the order of the first.
+
+    Notes name the images that were left out.
+
+    Parameters
+    ----------
+    models : sequence of CountPredictions
+        With true counts.
+
+    Raises
+    ------
+    InputError
+        If no image is common to all, or true counts differ.
+    """
     if len(models) == 1:
         return list(models)
     targets = [dict(zip(m.ids, m.target.tolist(), strict=True)) for m in models]
@@ -317,7 +448,15 @@ def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
 
 
 def odd_predictions(ids: Sequence[str], pred: np.ndarray) -> tuple[str, ...]:
-    """Say which predictions are missing, and which are negative."""
+    """State which predictions are missing, and which are negative.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        Image ids.
+    pred : ndarray of shape (N,)
+        Predicted counts; NaN for a skipped image.
+    """
     notes = []
     for mask, what in (
         (np.isnan(pred), "have no prediction (skipped): they enter sMAPE as 100 and nothing else"),
@@ -330,9 +469,21 @@ def odd_predictions(ids: Sequence[str], pred: np.ndarray) -> tuple[str, ...]:
 
 
 def join_truth(predictions: CountPredictions, truth: Mapping[str, float]) -> CountPredictions:
-    """Put true counts beside predicted ones; notes name the ids that one side lacks.
+    """Join true counts to predicted ones; notes name the ids that one side lacks.
 
     Images are joined by `match_ids` and keep the ids of the truth.
+
+    Parameters
+    ----------
+    predictions : CountPredictions
+        With or without true counts.
+    truth : mapping of str to float
+        True counts by image id.
+
+    Raises
+    ------
+    InputError
+        If no image is in the truth, or the predictions state other true counts.
     """
     names = match_ids(predictions.ids, truth)
     predictions = replace(predictions, ids=tuple(names.get(i, i) for i in predictions.ids))

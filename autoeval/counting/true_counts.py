@@ -34,9 +34,16 @@ JHU_COUNTS = "image_labels.txt"
 
 @dataclass(frozen=True, eq=False)
 class ImageTruth:
-    """The count of one image, and its objects (count, 2) as xy in pixels.
+    """The true count of one image, and where its objects are.
 
-    `size` is the height and width of the frame that the points are in.
+    Parameters
+    ----------
+    count : float
+        Number of objects.
+    points : ndarray of shape (N, 2), float64, optional
+        Of each object, xy in pixels, where they are known.
+    size : (int, int), optional
+        Height and width of the frame that the points are in, pixels.
     """
 
     count: float
@@ -46,9 +53,18 @@ class ImageTruth:
 
 @dataclass(frozen=True, eq=False)
 class GroundTruth:
-    """The truth about a data set by image id, and the file names of images called otherwise.
+    """The truth about a data set.
 
-    `splits` are the ids of its parts, where the data set has such.
+    Parameters
+    ----------
+    images : mapping of str to ImageTruth
+        By image id.
+    notes : tuple of str
+        What is odd about it, one sentence each.
+    file_names : mapping of str to str
+        File name by image id, of images that are called otherwise.
+    splits : mapping of str to collection of str
+        Image ids of the parts of the data set, where it has such.
     """
 
     images: Mapping[str, ImageTruth]
@@ -62,9 +78,16 @@ class GroundTruth:
         return {image_id: truth.count for image_id, truth in self.images.items()}
 
     def named_as(self, ids: Collection[str]) -> GroundTruth:
-        """Return the truth by the names that `ids` have, of the split that all of them are in.
+        """Return the truth by other names of its images.
 
-        Images are joined by their ids, or by their file names (`match_ids`).
+        Images are joined by their ids, or by their file names, whichever joins more (`match_ids`).
+        If one split has all images that are joined, the truth is that of the split, and a note says
+        so.
+
+        Parameters
+        ----------
+        ids : collection of str
+            Names of images; a true image that none of them names keeps its id.
         """
         by_id = match_ids(ids, self.images)
         files = {self.file_names.get(i, i): i for i in self.images}
@@ -83,7 +106,20 @@ class GroundTruth:
 
 
 def truth_of_points(points: object, size: tuple[int, int] | None = None) -> ImageTruth:
-    """Make the truth of an image from points (N, 2 or more), xy first, or raise `ValueError`."""
+    """Make the truth of an image from its points.
+
+    Parameters
+    ----------
+    points : array-like of shape (N, 2 or more)
+        x and y first; empty for no object.
+    size : (int, int), optional
+        Height and width of their frame, pixels.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape, or x or y is not finite.
+    """
     table = np.asarray(points, np.float64)
     if table.size == 0:
         table = np.zeros((0, 2))
@@ -97,6 +133,17 @@ def read_mat(path: Path) -> ImageTruth:
 
     It has ``image_info`` (ShanghaiTech: a struct with ``location`` and ``number``), ``annPoints``
     (UCF-QNRF, NWPU-Crowd), ``points``, ``gt``, or one table with x and y first.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If it is missing, of version 7.3, or no such file, has none of these tables, or states
+        another number than it has points.
     """
     if not path.is_file():
         raise InputError(f"No file {path}: check the path.")
@@ -120,7 +167,13 @@ def read_mat(path: Path) -> ImageTruth:
 
 
 def image_id_of(path: Path) -> str:
-    """Return the id of the image that an annotation file is about."""
+    """Return the id of the image that an annotation file is about.
+
+    Parameters
+    ----------
+    path : Path
+        Its stem without ``GT_`` and ``_ann`` is the id: ``IMG_1`` for ``GT_IMG_1.mat``.
+    """
     return re.sub(r"^GT_|_ann$", "", path.stem)
 
 
@@ -138,10 +191,23 @@ def _points(content: dict[str, Any]) -> tuple[Any, int | None]:
 
 
 def truth_of_json(content: Any, path: Path) -> GroundTruth:
-    """Read the points of one or many images from the content of the file `path`.
+    """Read the points of one or many images from the content of a JSON file.
 
     It is an object, by image id, of lists of [x, y] or of objects with ``points`` (FSC-147); or
     NWPU-Crowd's object of one image, with ``img_id``, ``human_num`` and ``points``.
+
+    Parameters
+    ----------
+    content : object
+        Of the file.
+    path : Path
+        The file, for messages; FSC-147's are known by their name, too.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, or the points of an image are malformed, or not as many as it
+        states.
     """
     if isinstance(content, Mapping) and "points" in content:
         image_id = str(content.get("img_id", path.stem))
@@ -222,19 +288,35 @@ def _coco_counts(path: Path, category: str | None) -> GroundTruth:
 def read_truth(path: PathLike, category: str | None = None) -> GroundTruth:
     """Read true counts; the file's suffix and content show the format.
 
-    It is CSV or Parquet of ``id,count[,stratum]`` (JHU-Crowd++'s ``image_labels.txt``, too); JSON
-    of points (by image id, FSC-147, NWPU-Crowd) or of COCO boxes; a ``.mat`` file (ShanghaiTech,
-    UCF-QNRF, NWPU-Crowd); or a folder with one ``.mat``, ``.json`` or ``.txt`` (JHU-Crowd++: lines
-    of ``x y w h o b``) an image, or with a folder of them, or FSC-147's.
-
     Points that are given twice or lie outside their image are named in the notes.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV or Parquet of ``id,count[,stratum]`` (JHU-Crowd++'s ``image_labels.txt``, too); JSON of
+        points (by image id, FSC-147, NWPU-Crowd) or of COCO boxes; a ``.mat`` file (ShanghaiTech,
+        UCF-QNRF, NWPU-Crowd); or a folder with one ``.mat``, ``.json`` or ``.txt`` (JHU-Crowd++:
+        lines of ``x y w h o b``) an image, or with a folder of them, or FSC-147's.
+    category : str, optional
+        Counts the boxes of one category of a COCO file; by default those of all.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or a category is chosen that it does not have.
     """
     truth = _read_truth(Path(path), category)
     return replace(truth, notes=(*truth.notes, *odd_points(truth.images)))
 
 
 def odd_points(images: Mapping[str, ImageTruth]) -> list[str]:
-    """Say which images have points twice at one place, or outside of the image."""
+    """State how many true points are given twice, or lie outside of their image.
+
+    Parameters
+    ----------
+    images : mapping of str to ImageTruth
+        By image id; those without points or size are passed over.
+    """
     twice, outside = dict[str, int](), dict[str, int]()
     for image_id, image in images.items():
         if image.points is None or not len(image.points):
@@ -251,7 +333,19 @@ def odd_points(images: Mapping[str, ImageTruth]) -> list[str]:
 
 
 def beyond(points: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Mask of the points (N, 2), xy, more than a pixel outside of a frame of height and width."""
+    """Return which points lie more than a pixel outside of a frame.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2)
+        xy, pixels.
+    size : (int, int)
+        Height and width of the frame.
+
+    Returns
+    -------
+    ndarray of shape (N,), bool
+    """
     height, width = size
     outside = (points < -1) | (points > [width + 1, height + 1])
     return np.asarray(outside.any(axis=1))
@@ -280,7 +374,13 @@ def _read_truth(path: Path, category: str | None) -> GroundTruth:
 
 
 def has_categories(path: PathLike) -> bool:
-    """Return whether a file of true counts is one of COCO's, so that a category can be chosen."""
+    """Return whether a file of true counts is one of COCO's, so that a category can be chosen.
+
+    Parameters
+    ----------
+    path : path-like
+        A file or folder that `read_truth` reads.
+    """
     path = Path(path)
     return path.suffix == ".json" and path.is_file() and _is_coco(read_json(path))
 

@@ -35,9 +35,16 @@ UNFINISHED = "unfinished reasoning"
 
 @dataclass(frozen=True)
 class Unmarked:
-    """The plain text of an answer, how many points or boxes it lists, and why it is unfinished.
+    """An answer without its markup.
 
-    `located` is None where the answer locates nothing; `fault` is empty where nothing is amiss.
+    Parameters
+    ----------
+    text : str
+        Plain text.
+    located : int, optional
+        How many points or boxes the answer lists; None where it lists none.
+    fault : str
+        `CUT_OFF` or `UNFINISHED`; empty where nothing is amiss.
     """
 
     text: str
@@ -47,6 +54,11 @@ class Unmarked:
 
 def read_markup(answer: str) -> Unmarked:
     """Take the markup off an answer in the styles of language models that see.
+
+    Parameters
+    ----------
+    answer : str
+        As the model gave it.
 
     Examples
     --------
@@ -313,7 +325,15 @@ def _without_list_numbers(text: str) -> str:
 
 
 def enumerated(text: str) -> int | None:
-    """Return how many things the lines with a bullet name, None where they are whole sentences."""
+    """Return how many things the lines with a bullet name.
+
+    None where there are fewer than two such lines, or one of them is a sentence.
+
+    Parameters
+    ----------
+    text : str
+        Plain, see `read_markup`.
+    """
     items = re.findall(r"^• *(.+)$", text, re.MULTILINE)
     says = (
         r"\b(?:is|are|was|has|have|there|count|identify|look|find|determine|multiply|add|estimate|"

@@ -298,9 +298,19 @@ _CLAUSE_END = rf"[:,;(){{}}\[\].?!•=]|{_CLAUSE_WORDS}"
 
 @dataclass(frozen=True)
 class Mention:
-    """A number in a text, where it stands and what it is said of; a range has no `value`.
+    """A number in a text, where it stands and what it is said of.
 
-    `noun` is the word behind the number, of "no elephants" the elephants; it is empty elsewhere.
+    Parameters
+    ----------
+    start, end : int
+        Position in the text of `mark_numbers`.
+    value : float, optional
+        None for a range, or anything else that is no single number.
+    role : str
+        `ALL`, `PART`, `ROW`, `EACH` or `PAST`.
+    noun : str
+        Stem of the noun behind the number, of "no elephants" the elephants; empty where there is
+        none.
     """
 
     start: int
@@ -316,6 +326,11 @@ def find_mentions(sentence: str) -> list[Mention]:
     Numbers of rows and columns, sizes, labels, coordinates, percentages, ordinals, negated and
     negative numbers are left out; ranges, bounds ("50+"), shares of a number and sums that are not
     added up are no single number.
+
+    Parameters
+    ----------
+    sentence : str
+        Plain text.
 
     Examples
     --------
@@ -382,7 +397,20 @@ def find_mentions(sentence: str) -> list[Mention]:
 
 
 def mark_numbers(text: str) -> tuple[str, list[float]]:
-    """Put a token in the place of each number, and return the values that the tokens stand for."""
+    """Put a token in the place of each number.
+
+    Parameters
+    ----------
+    text : str
+        Plain text.
+
+    Returns
+    -------
+    marked : str
+        Text with tokens, which `N` matches.
+    values : list of float
+        That the tokens stand for: a token holds a position in this list.
+    """
     values: list[float] = []
 
     def put(value: float, match: re.Match[str]) -> str:
@@ -451,7 +479,13 @@ def _is_pronoun(match: re.Match[str]) -> bool:
 
 
 def words_to_number(text: str) -> int:
-    """Turn number words into a number; "a" counts as one, and a scale alone as one of it."""
+    """Turn number words into a number; "a" counts as one, and a scale alone as one of it.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``two hundred and five``; other words are passed over.
+    """
     total = part = 0
     known = "|".join(sorted({*_SMALL, *_LARGE, r"an?\b"}, key=len, reverse=True))
     for word in re.findall(known, text.lower()):

@@ -120,7 +120,15 @@ _VERB = r"\b(?:is|are|was|were|be|there|counts?|counted|see|it['’]?s|that['’
 
 @dataclass(frozen=True)
 class Extraction:
-    """The count read out of an answer, None for a skipped one, and the rule that decided."""
+    """What was read out of an answer.
+
+    Parameters
+    ----------
+    value : int, optional
+        The count; None for a skipped answer.
+    rule : str
+        What decided, such as ``total`` or ``no single number``.
+    """
 
     value: int | None
     rule: str
@@ -152,6 +160,11 @@ class _Choice:
 
 def extract_count(answer: str) -> Extraction:
     """Read the count out of a model's answer in English.
+
+    Parameters
+    ----------
+    answer : str
+        As the model gave it.
 
     Examples
     --------
@@ -401,7 +414,15 @@ def _settle(mention: Mention, rule: str) -> Extraction:
 
 
 def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
-    """Read which of ``choices`` (names of patterns) an answer names last, or None."""
+    """Return which of several patterns an answer names last; None where it names none.
+
+    Parameters
+    ----------
+    answer : str
+        As the model gave it; what it thinks before it answers is passed over.
+    choices : sequence of str
+        Names of patterns.
+    """
     text = re.sub(r"<(think(?:ing)?)>.*?(?:</\1>|$)", " ", answer, flags=re.I | re.S)
     last = {}
     for choice in choices:
@@ -414,7 +435,13 @@ def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
 def extract_confidence(answer: str) -> float | None:
     """Read a confidence in [0, 1] behind the last "confidence" of an answer, else a percentage.
 
-    Numbers above 1, and those with a percent sign, are percentages.
+    Numbers above 1, and those with a percent sign, are percentages. None where there is no such
+    number, or it is over 100 %.
+
+    Parameters
+    ----------
+    answer : str
+        As the model gave it.
     """
     numbers = re.findall(rf"{_STATED}{_NUMBER}\s?(%|percent)?", answer, re.I)
     numbers = numbers or re.findall(rf"{_NUMBER}\s?(%|percent)", answer, re.I)
@@ -426,7 +453,15 @@ def extract_confidence(answer: str) -> float | None:
 
 
 class ModelExtractor:
-    """Has a language model read the count; its prompt has ``{answer}`` and allows -1 for none."""
+    """Has a language model read the count.
+
+    Parameters
+    ----------
+    ask : callable
+        Called with None for an image and the prompt; returns the model's answer.
+    prompt : str
+        With ``{answer}``, which is replaced; it should allow -1 for none.
+    """
 
     def __init__(self, ask: Callable[[None, str], str], prompt: str) -> None:
         self.ask = ask

@@ -59,13 +59,35 @@ WARNINGS = "warnings.txt"
 
 
 def circle(n: int) -> np.ndarray | None:
-    """Equal angles on a circle of radius .25, the first object to the right of the centre."""
+    """Place objects at equal angles on a circle of radius .25, the first at its right.
+
+    Parameters
+    ----------
+    n : int
+        Number of objects.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        Centres, xy as shares of the side of the canvas, as those of all patterns.
+    """
     angles = 2 * np.pi * np.arange(n) / n
     return 0.5 + 0.25 * np.column_stack([np.cos(angles), np.sin(angles)])
 
 
 def cross(n: int) -> np.ndarray | None:
-    """Make a plus sign with arms of (n - 1) / 4 objects, .6 wide and high."""
+    """Place objects in a plus sign with arms of (n - 1) / 4 objects, .6 wide and high.
+
+    Parameters
+    ----------
+    n : int
+        Number of objects.
+
+    Returns
+    -------
+    ndarray of shape (n, 2) or None
+        None where n is no 5, 9, 13 ...
+    """
     if n < 5 or n % 4 != 1:
         return None
     arm = _spread((n + 1) // 2, 0.6)
@@ -74,7 +96,17 @@ def cross(n: int) -> np.ndarray | None:
 
 
 def rectangle(n: int) -> np.ndarray | None:
-    """Rows x columns as square as n allows, .2 wide and .4 high; a prime n is one column of .8."""
+    """Place objects in rows and columns, as square as n allows, .2 wide and .4 high.
+
+    Parameters
+    ----------
+    n : int
+        Number of objects; a prime makes one column, .8 high.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+    """
     rows, columns = _rows_and_columns(n)
     x = _spread(columns, 0.2 if rows > 1 else 0.8)
     y = _spread(rows, 0.4 if columns > 1 else 0.8)
@@ -82,7 +114,18 @@ def rectangle(n: int) -> np.ndarray | None:
 
 
 def staggered(n: int) -> np.ndarray | None:
-    """Shift every second row of the rectangle half a column to the right; no prime n."""
+    """Place objects as `rectangle`, .3 wide, every second row half a column further right.
+
+    Parameters
+    ----------
+    n : int
+        Number of objects.
+
+    Returns
+    -------
+    ndarray of shape (n, 2) or None
+        None for a prime or 1, which makes one column.
+    """
     rows, columns = _rows_and_columns(n)
     if min(rows, columns) == 1:
         return None
@@ -92,7 +135,18 @@ def staggered(n: int) -> np.ndarray | None:
 
 
 def triangle(n: int) -> np.ndarray | None:
-    """Rows of 1, 2, ..., k objects of spacing .4/k from y = .3 down, apex on top."""
+    """Place objects in rows of 1, 2, ..., k, of spacing .4/k, from y = .3 down.
+
+    Parameters
+    ----------
+    n : int
+        Number of objects.
+
+    Returns
+    -------
+    ndarray of shape (n, 2) or None
+        None where n is no 1, 3, 6, 10 ...
+    """
     k = round((np.sqrt(8 * n + 1) - 1) / 2)
     if k * (k + 1) // 2 != n:
         return None
@@ -113,11 +167,25 @@ LAYOUTS: dict[str, Layout] = {
 
 @dataclass(frozen=True)
 class SyntheticSpec:
-    """What a synthetic split is made of; the defaults are the published split.
+    """What a synthetic split is made of; the defaults are the published layout.
 
-    An image's occluder depends on `seed` and its name alone. `fit_canvas` moves a pattern the
-    shortest way into the image: the published layout leaves one object outside in 151 of 1150
-    items. `box_anywhere` also centres occluders on objects outside, as the authors' generator does.
+    Parameters
+    ----------
+    seed : int
+        The occluder of an image depends on it and on the name of the image alone.
+    size : int
+        Side of the square canvas, pixels.
+    counts : tuple of int
+        Numbers of objects.
+    patterns : tuple of str
+        Keys of `LAYOUTS`; a pattern that cannot be made of a number is left out.
+    colors : tuple of str
+        Keys of `COLORS`.
+    fit_canvas : bool
+        Whether a pattern is moved the shortest way into the image: the published layout leaves one
+        object outside in 160 of 1250 items (151 of the 1150 released).
+    box_anywhere : bool
+        Whether occluders are also centred on objects outside, as by the authors' generator.
     """
 
     seed: int = 0
@@ -135,7 +203,13 @@ class SyntheticSpec:
 
 
 def make_records(spec: SyntheticSpec) -> Iterator[Record]:
-    """Yield the record of every configuration, in the order of the released metadata."""
+    """Yield the record of every configuration, in the order of the released metadata.
+
+    Parameters
+    ----------
+    spec : SyntheticSpec
+        Of the split.
+    """
     for n in spec.counts:
         for pattern in spec.patterns:
             if not possible_counts(pattern, [n]):
@@ -153,7 +227,17 @@ def make_records(spec: SyntheticSpec) -> Iterator[Record]:
 
 
 def render_pair(record: Record) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the original and the occluded image of a record, each (S, S, 3), uint8, BGR."""
+    """Draw the original and the occluded image of a record.
+
+    Parameters
+    ----------
+    record : dict
+        See `make_records`, or a released one.
+
+    Returns
+    -------
+    original, occluded : ndarray of shape (S, S, 3), uint8, BGR
+    """
     size = record.get("canvas_size", 200)
     original = draw_objects(
         np.array(record["positions"]),
@@ -202,7 +286,29 @@ def _record(
 def pattern_positions(
     pattern: str, n: int, *, size: int = 200, offset: tuple[float, float] = (0.0, 0.0)
 ) -> np.ndarray:
-    """Place ``n`` objects in a pattern: centres (n, 2) in pixels, to hundredths, maybe outside."""
+    """Place objects in a pattern; some may lie outside the canvas.
+
+    Parameters
+    ----------
+    pattern : str
+        A key of `LAYOUTS`.
+    n : int
+        Number of objects.
+    size : int
+        Side of the canvas, pixels.
+    offset : (float, float)
+        By which the pattern is moved in x and y, pixels.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        Centres, xy in pixels, to hundredths.
+
+    Raises
+    ------
+    InputError
+        If there is no such pattern, or it cannot be made of n objects.
+    """
     if pattern not in LAYOUTS:
         raise InputError(f"Expected a pattern among {', '.join(LAYOUTS)} but got '{pattern}'.")
     unit = LAYOUTS[pattern](n)
@@ -212,7 +318,14 @@ def pattern_positions(
 
 
 def possible_counts(pattern: str, counts: Iterable[int]) -> list[int]:
-    """Return those of ``counts`` of which ``pattern`` can be made.
+    """Return the numbers of objects of which a pattern can be made.
+
+    Parameters
+    ----------
+    pattern : str
+        A key of `LAYOUTS`.
+    counts : iterable of int
+        Numbers to choose from.
 
     Examples
     --------
@@ -223,16 +336,42 @@ def possible_counts(pattern: str, counts: Iterable[int]) -> list[int]:
 
 
 def offsets(size: int = 200) -> list[tuple[float, float]]:
-    """Return the five places of a pattern: the centre, then .13 of the canvas to each corner."""
+    """Return the five places of a pattern, xy in pixels: the centre, then toward each corner.
+
+    Parameters
+    ----------
+    size : int
+        Side of the canvas, pixels, of which a pattern moves .13 in x and in y.
+    """
     d = 0.13 * size
     return [(0.0, 0.0), (-d, -d), (d, -d), (-d, d), (d, d)]
 
 
 def fit_shift(points: np.ndarray, size: int, radius: float) -> np.ndarray:
-    """Return the shortest translation (2,) that brings every object (N, 2) into the canvas."""
+    """Return the shortest translation that brings every object into the canvas.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2)
+        Centres, xy in pixels.
+    size : int
+        Side of the canvas, pixels.
+    radius : float
+        Half the width of an object, pixels.
+
+    Returns
+    -------
+    ndarray of shape (2,)
+        x and y, pixels.
+
+    Raises
+    ------
+    InputError
+        If the pattern is wider or higher than the canvas.
+    """
     low = np.maximum(radius - points.min(0), 0)
     high = np.minimum(size - radius - points.max(0), 0)
-    if np.any((low > 0) & (high < 0)):
+    if np.any(np.ptp(points, axis=0) > size - 2 * radius):
         raise InputError(f"The pattern does not fit a canvas of {size} with objects of {radius}.")
     return low + high
 
@@ -248,7 +387,20 @@ def _spread(count: int, span: float) -> np.ndarray:
 
 
 def write_synthetic(spec: SyntheticSpec, folder: PathLike) -> CaptureSplit:
-    """Write both images of every configuration, then the metadata."""
+    """Write both images of every configuration, then the metadata.
+
+    Parameters
+    ----------
+    spec : SyntheticSpec
+        Of the split.
+    folder : path-like
+        Where it is written.
+
+    Raises
+    ------
+    InputError
+        If no pattern can be made of any of the numbers of objects.
+    """
     records = list(make_records(spec))
     if not records:
         raise InputError(
@@ -283,9 +435,24 @@ _COVERAGE = {"circle": _disc, "square": _square}
 def draw_objects(
     points: np.ndarray, *, dot_shape: str, color: str, size: int = 200, radius: float = 5
 ) -> np.ndarray:
-    """Draw objects at `points` (N, 2), xy, on a white square canvas of side `size` pixels.
+    """Draw objects on a white square canvas.
 
-    Pixel (0, 0) covers [0, 1) x [0, 1); `radius` is that of a circle or half the side of a square.
+    Parameters
+    ----------
+    points : array-like of shape (N, 2)
+        Centres, xy in pixels; pixel (0, 0) covers [0, 1) x [0, 1).
+    dot_shape : {"circle", "square"}
+        Of the objects.
+    color : str
+        A key of `COLORS`.
+    size : int
+        Side of the canvas, pixels.
+    radius : float
+        Of a circle, or half the side of a square, pixels.
+
+    Returns
+    -------
+    ndarray of shape (size, size, 3), uint8, BGR
     """
     shade = np.zeros((size, size))
     for point in np.asarray(points, float):
@@ -295,7 +462,15 @@ def draw_objects(
 
 
 def paint_box(image: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Return a copy of an image (H, W, 3) with ``box`` (4,), xyxy whole pixels, painted black."""
+    """Return a copy of an image with a box painted black.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        Not changed.
+    box : ndarray of shape (4,), int
+        xyxy, pixels; it may reach beyond the image.
+    """
     x0, y0, x1, y1 = np.maximum(box, 0)
     covered = image.copy()
     covered[y0:y1, x0:x1] = 0
@@ -310,10 +485,25 @@ def draw_occluder(
     rng: np.random.Generator,
     anywhere: bool = False,
 ) -> np.ndarray:
-    """Draw a square of side ``radius * U(6, 12)`` centred on a random object of `points` (N, 2).
+    """Draw a square at random, of side ``radius * U(6, 12)``, centred on a random object.
 
-    ``anywhere`` also chooses objects outside the canvas, as the authors' generator does. Returns
-    (4,) int64 xyxy, whole pixels, which may reach beyond the canvas.
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2)
+        Centres of the objects, xy in pixels.
+    radius : float
+        Half the width of an object, pixels.
+    size : int
+        Side of the canvas, pixels.
+    rng : Generator
+        Draws first the object, then the side.
+    anywhere : bool
+        Whether it may also be an object outside the canvas, as by the authors' generator.
+
+    Returns
+    -------
+    ndarray of shape (4,), int64
+        xyxy, pixels; it may reach beyond the canvas.
     """
     chosen = np.ones(len(points), bool) if anywhere else on_canvas(points, radius, size)
     centre = points[rng.choice(np.flatnonzero(chosen))]
@@ -322,7 +512,23 @@ def draw_occluder(
 
 
 def touched(points: np.ndarray, box: np.ndarray, radius: float, dot_shape: str) -> np.ndarray:
-    """Say of which objects (N, 2), circles or squares of half-width `radius`, the box hides any."""
+    """Return which objects a box hides at least in part.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2)
+        Centres, xy in pixels.
+    box : ndarray of shape (4,)
+        xyxy, pixels.
+    radius : float
+        Of a circle, or half the side of a square, pixels.
+    dot_shape : {"circle", "square"}
+        Of the objects.
+
+    Returns
+    -------
+    ndarray of shape (N,), bool
+    """
     gap = np.maximum(np.maximum(box[:2] - points, points - box[2:]), 0)
     if dot_shape == "square":
         return (gap < radius).all(1)
@@ -330,16 +536,37 @@ def touched(points: np.ndarray, box: np.ndarray, radius: float, dot_shape: str) 
 
 
 def clip_box(box: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Return the part of ``box`` (4,) that lies in an image."""
+    """Return the part of a box that lies in an image.
+
+    Parameters
+    ----------
+    box : ndarray of shape (4,)
+        xyxy, pixels.
+    width, height : int
+        Of the image, pixels.
+    """
     return np.clip(box, 0, [width, height, width, height])
 
 
 def load_inpainter(name: str) -> Inpainter:
-    """Return an inpainter by name.
+    """Return a function that fills in the box of an image.
 
-    ``telea`` and ``navier-stokes`` are OpenCV's, which continue colours but no pattern;
-    ``package.module.function`` is one's own: image (H, W, 3) uint8 BGR and box (4,) xyxy in, the
-    image without the box out.
+    Parameters
+    ----------
+    name : str
+        ``telea`` and ``navier-stokes`` are OpenCV's, which continue colours but no pattern;
+        ``package.module.function`` is one's own.
+
+    Returns
+    -------
+    callable
+        From an image (H, W, 3), uint8, BGR, and a box (4,), xyxy in pixels, to the image without
+        the box.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name.
     """
     if name in _OPENCV:
 
@@ -374,10 +601,26 @@ def build_real(
 ) -> CaptureSplit:
     """Build the occluded images of the real split.
 
-    `metadata` is released, `images` FSC-147's ``images_384_VarV2``, in whose pixels the boxes are.
-    Object names that differ from `classes` and true counts that differ from `annotations` (both of
-    FSC-147) become warnings; the points of `annotations` go to items without. Items that cannot be
-    built are left out, boxes beyond the image clipped; both are named.
+    Items that cannot be built are left out, boxes beyond the image clipped; warnings name both.
+
+    Parameters
+    ----------
+    metadata : path-like
+        The released metadata.
+    images : path-like
+        FSC-147's ``images_384_VarV2``, in whose pixels the boxes are.
+    folder : path-like
+        Where the split is written.
+    classes : path-like, optional
+        FSC-147's names of objects; other names become warnings.
+    annotations : path-like, optional
+        FSC-147's annotations: other true counts become warnings, and items without points get
+        theirs.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or no item can be built.
     """
     records, warnings = read_records(metadata), list[str]()
     to_items(records)
@@ -407,7 +650,22 @@ def build_real(
 def with_points(
     records: Sequence[dict[str, Any]], truth: GroundTruth
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Give points to the records that have none, and say where true counts differ."""
+    """Give points to the records that have none, and state where true counts differ.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Of a metadata file.
+    truth : GroundTruth
+        By ``image_file``, with points.
+
+    Returns
+    -------
+    completed : list of dict
+        All records.
+    warnings : list of str
+        Of images that are not in the truth, or have another count there.
+    """
     completed, warnings = [], []
     for record in records:
         name = str(record["image_file"])

@@ -167,14 +167,40 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
 
 
 def note_limit(folder: Path, task: str, limit: int | None) -> None:
-    """Keep beside the answers how many items of a task are sent to the counter, None for all."""
+    """Keep beside the answers how many items of a task are sent to the counter.
+
+    Parameters
+    ----------
+    folder : Path
+        With the answers.
+    task : str
+        Its name.
+    limit : int, optional
+        How many; None for all.
+    """
     path = folder / LIMITS
     limits = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     write_json(path, {**limits, task: limit})
 
 
 def read_limits(paths: Iterable[Path]) -> dict[tuple[str, str], int]:
-    """Return, by model and task, how many items were asked, of runs that had a limit."""
+    """Return how many items were asked, of runs that had a limit.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        Files of answers.
+
+    Returns
+    -------
+    dict of (str, str) to int
+        By model and task the largest limit; those that any run asked about all items are left out.
+
+    Raises
+    ------
+    InputError
+        See `read_answers`.
+    """
     asked: dict[tuple[str, str], list[int | None]] = {}
     for path in paths:
         file = path.parent / LIMITS
@@ -189,7 +215,13 @@ def read_limits(paths: Iterable[Path]) -> dict[tuple[str, str], int]:
 
 
 def group_rows(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    """Sort answers by model and task."""
+    """Return answers by model and task.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        See `read_answers`.
+    """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((str(row.get("model", "model")), row["task"]), []).append(row)
@@ -409,7 +441,14 @@ def _paired_terms(a: TaskResult, b: TaskResult) -> list[np.ndarray]:
 def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
     """Count the items by truth (rows) and answer (columns), as in Fig. 11.
 
-    Counts above `most` share a level; items without a value have the column ``none``.
+    Items without a value have the column ``none``.
+
+    Parameters
+    ----------
+    result : TaskResult
+        Of any task.
+    most : int
+        Counts above it share a level.
     """
     truth, value = result.frame["truth"], result.frame["value"]
     if result.task.kind != CHOICE:
@@ -422,7 +461,19 @@ def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
 
 
 def reliability(result: TaskResult) -> pd.DataFrame:
-    """Compare stated or sampled confidence with error, in steps of .1 (Fig. 9 and 10)."""
+    """Compare stated or sampled confidence with error, in steps of .1 (Fig. 9 and 10).
+
+    Parameters
+    ----------
+    result : TaskResult
+        Of a task of counts.
+
+    Returns
+    -------
+    DataFrame
+        One row a step that holds an item: ``model``, mean ``confidence``, ``n`` (items), ``sMAPE``
+        and ``exact %``; empty without confidences.
+    """
     frame = result.frame.dropna(subset=["confidence"])
     step = np.minimum((frame["confidence"] * 10).astype(int), 9)
     rows = [
@@ -445,7 +496,13 @@ def _with_ends(name: str, terms: np.ndarray) -> dict[str, float]:
 
 
 def counts(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return true counts and answers (N,), float64; NaN where there is no answer."""
+    """Return true counts and answers (N,), float64; NaN where there is no answer.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of a `TaskResult` of counts.
+    """
     return frame["truth"].to_numpy(float), frame["value"].to_numpy(float)
 
 
@@ -467,7 +524,13 @@ def _order(level: Any) -> tuple[bool, Any]:
 
 
 def published_table(split: str) -> pd.DataFrame:
-    """Return the published sMAPE on the ``real`` or ``synthetic`` split, original and occluded."""
+    """Return the published sMAPE (%) on original and occluded images of a split (Tables 2 and 3).
+
+    Parameters
+    ----------
+    split : {"real", "synthetic"}
+        The split.
+    """
     entry = read_paper("capture", ["2"])[0]["2"]
     columns = {f"{split}, {name}": name for name in ("original", "occluded")}
     printed = pd.DataFrame.from_dict(entry["rows"], "index", columns=[*entry["columns"]])
@@ -478,13 +541,30 @@ def published_table(split: str) -> pd.DataFrame:
 
 
 def published_human(split: str) -> float:
-    """Return the published sMAPE of people on 100 occluded items of a split."""
+    """Return the published sMAPE (%) of people on 100 occluded items of a split (Table 3).
+
+    Parameters
+    ----------
+    split : {"real", "synthetic"}
+        The split.
+    """
     entry = read_paper("capture", ["3"])[0]["3"]
     return entry["rows"]["Human"][[*entry["columns"]].index(f"{split}, occluded")]
 
 
 def read_cases(path: PathLike) -> list[dict[str, Any]]:
-    """Read a table of answers: a JSON list of ``{"kind", "text", "value"}``, null for no answer."""
+    """Read a table of answers and what a person read in them.
+
+    Parameters
+    ----------
+    path : path-like
+        A JSON list of ``{"kind", "text", "value"}``; a value of null for no answer.
+
+    Raises
+    ------
+    InputError
+        If it is no such file.
+    """
     cases = read_json(path, "table of answers")
     try:
         return [{key: case[key] for key in ("kind", "text", "value")} for case in cases]
@@ -497,10 +577,23 @@ def read_cases(path: PathLike) -> list[dict[str, Any]]:
 def score_extractor(
     extractor: Extractor, cases: Iterable[Mapping[str, Any]]
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Compare an extractor with what a person read (`read_cases`), and name every wrong case.
+    """Compare an extractor with what a person read.
 
-    The table has a row a kind and one for all: ``invented`` is a number where there is none,
-    ``missed`` none where there is one, ``wrong`` another number; the accuracy is in %.
+    Parameters
+    ----------
+    extractor : callable
+        From an answer to an `Extraction`.
+    cases : iterable of mapping
+        See `read_cases`.
+
+    Returns
+    -------
+    table : DataFrame
+        One row a kind, and the last of all: ``answers``, and those of them that are ``right``,
+        ``wrong`` (another number), ``invented`` (a number where there is none) and ``missed`` (none
+        where there is one), and ``accuracy`` in %.
+    errors : list of str
+        Every case that is not right.
     """
     rows, errors = [], []
     for case in cases:

@@ -48,7 +48,18 @@ _SHADE_OF_WHITE = 0.6
 
 
 def difference_table(results: Sequence[TaskResult]) -> pd.DataFrame:
-    """Compare original and occluded images, for models that have answers about both."""
+    """Compare original and occluded images, for models that have answers about both.
+
+    Parameters
+    ----------
+    results : sequence of TaskResult
+        Of any tasks and models, on one split.
+
+    Returns
+    -------
+    DataFrame
+        One row for each such model, see `paired_difference`.
+    """
     totals = {(r.model, r.task.name): r for r in results}
     both = [
         [totals.get((model, f"total-{variant}")) for variant in (ORIGINAL, OCCLUDED)]
@@ -58,7 +69,18 @@ def difference_table(results: Sequence[TaskResult]) -> pd.DataFrame:
 
 
 def model_table(results: Sequence[TaskResult]) -> pd.DataFrame:
-    """Compare every two models on each task that both did; one row each."""
+    """Compare every two models on each task that both did.
+
+    Parameters
+    ----------
+    results : sequence of TaskResult
+        Of any tasks and models, on one split.
+
+    Returns
+    -------
+    DataFrame
+        One row for every two, see `model_difference`.
+    """
     return pd.DataFrame(
         [
             model_difference(a, b)
@@ -75,6 +97,15 @@ def capture_page(
 
     Its tables, by name, are ``measures``, ``differences``, ``models``, ``published``, ``items`` and
     those of each task.
+
+    Parameters
+    ----------
+    split : CaptureSplit
+        With at least one item.
+    results : sequence of TaskResult
+        Of at least one task and model.
+    limited : sequence of str
+        Sentences on tasks that were not run on all items.
     """
     kind = split.items[0].split
     page = FiledPage(f"CAPTURe, {kind} split: counting behind an occluder")
@@ -130,7 +161,15 @@ def _add_task(page: FiledPage, results: Sequence[TaskResult]) -> None:
 
 
 def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:
-    """Draw the sMAPE of each model by a factor, with 95 % intervals and numbers (Fig. 6 and 7)."""
+    """Draw the sMAPE of each model by a factor, with 95 % intervals and numbers (Fig. 6 and 7).
+
+    Parameters
+    ----------
+    tables : sequence of DataFrame
+        One for each model, see `by_factor`.
+    factor : {"shape", "ground_truth", "num_occluded"}
+        The column across.
+    """
     figure = Figure(figsize=(7.2, 3.6), layout="constrained")
     axes = figure.subplots()
     levels = sorted({level for table in tables for level in table[factor]})
@@ -153,7 +192,13 @@ def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:
 
 
 def confusion_chart(table: pd.DataFrame) -> Figure:
-    """Draw the heat map of a `confusion` table, shaded by share of the row (Fig. 11)."""
+    """Draw the heat map of a `confusion` table, shaded by share of the row (Fig. 11).
+
+    Parameters
+    ----------
+    table : DataFrame
+        See `confusion`.
+    """
     rows, columns = table.shape
     # No wider than a page shows without shrinking the numbers below legibility.
     size = (min(1.6 + 0.4 * columns, 10.5), 1.3 + 0.32 * rows)
@@ -172,7 +217,13 @@ def confusion_chart(table: pd.DataFrame) -> Figure:
 
 
 def reliability_chart(tables: Sequence[pd.DataFrame]) -> Figure:
-    """Draw error against confidence, one mark a step with its number of items (Fig. 9 and 10)."""
+    """Draw error against confidence, one mark a step with its number of items (Fig. 9 and 10).
+
+    Parameters
+    ----------
+    tables : sequence of DataFrame
+        One for each model, see `reliability`.
+    """
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
     for table in tables:

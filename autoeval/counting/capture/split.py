@@ -28,9 +28,26 @@ INPAINTED = "inpainted"
 class CaptureItem:
     """One pair of images and what is known of it.
 
-    `object_name` is a plural; `ground_truth` counts all objects; `box` (4,) int64 is the occluder
-    as xyxy; `points` (N, 2) are centres as xy, `hidden` (N,) those behind the occluder; `shape` is
-    the pattern of a synthetic item.
+    Parameters
+    ----------
+    image_file : str
+        Name of both images, in the folders `ORIGINAL` and `OCCLUDED`.
+    object_name : str
+        A plural.
+    ground_truth : int
+        Number of all objects, hidden ones among them.
+    box : ndarray of shape (4,), int64, optional
+        The occluder, xyxy in pixels.
+    points : ndarray of shape (N, 2), float, optional
+        Centres of the objects, xy in pixels.
+    hidden : ndarray of shape (N,), bool, optional
+        Which of them lie behind the occluder.
+    num_occluded : int, optional
+        How many do.
+    shape : str, optional
+        Pattern of a synthetic item; None for a real one.
+    record : mapping of str to Any
+        Of the metadata file.
     """
 
     image_file: str
@@ -68,7 +85,18 @@ class CaptureItem:
 
 
 def read_records(path: PathLike) -> list[dict[str, Any]]:
-    """Read a metadata file: a JSON list of objects with one ``image_file`` each."""
+    """Read the records of a metadata file.
+
+    Parameters
+    ----------
+    path : path-like
+        A JSON list of objects.
+
+    Raises
+    ------
+    InputError
+        If it is no such file, or two records have one ``image_file``.
+    """
     records = read_json(path, "metadata file")
     if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
         raise InputError(f"Expected {path} to hold a list of records.")
@@ -82,20 +110,48 @@ def read_records(path: PathLike) -> list[dict[str, Any]]:
 
 
 def to_items(records: Iterable[Mapping[str, Any]]) -> list[CaptureItem]:
-    """Turn metadata records into items, or raise `InputError` if one lacks what all items need."""
+    """Turn metadata records into items.
+
+    Parameters
+    ----------
+    records : iterable of mapping
+        See `read_records`.
+
+    Raises
+    ------
+    InputError
+        If a record lacks what all items need, or it is malformed.
+    """
     return [_item(record) for record in records]
 
 
 def read_items(path: PathLike) -> list[CaptureItem]:
-    """Read the items of a metadata file, or of a folder that holds a ``metadata.json``."""
+    """Read the items of a split.
+
+    Parameters
+    ----------
+    path : path-like
+        A metadata file, or a folder that holds a ``metadata.json``.
+
+    Raises
+    ------
+    InputError
+        See `read_records` and `to_items`.
+    """
     path = Path(path)
     return to_items(read_records(path / METADATA if path.is_dir() else path))
 
 
 def annotated_points(record: Mapping[str, Any]) -> np.ndarray | None:
-    """Return the object centres (N, 2) of a record, or None where it has none.
+    """Return the object centres (N, 2) of a record, xy in pixels; None where it has none.
 
-    The released real metadata lists them as boxes of 2 x 2, followed by exemplars, not read here.
+    The released real metadata lists them as boxes of 2 x 2 with the centre first, followed by
+    exemplars, which are passed over.
+
+    Parameters
+    ----------
+    record : mapping
+        Of a metadata file.
     """
     if "positions" in record:
         return np.array(record["positions"], float).reshape(-1, 2)
@@ -105,13 +161,25 @@ def annotated_points(record: Mapping[str, Any]) -> np.ndarray | None:
 
 
 def box_record(box: np.ndarray) -> dict[str, int]:
-    """Write a box (4,), xyxy, as a record does."""
+    """Return a box as a record has it.
+
+    Parameters
+    ----------
+    box : ndarray of shape (4,)
+        xyxy, pixels.
+    """
     x0, y0, x1, y1 = (int(v) for v in box)
     return {"x": x0, "y": y0, "width": x1 - x0, "height": y1 - y0}
 
 
 def box_of(record: Mapping[str, Any]) -> np.ndarray:
-    """Return the occluder of a record as xyxy (4,), int64."""
+    """Return the occluder of a record as xyxy (4,), int64, in pixels.
+
+    Parameters
+    ----------
+    record : mapping
+        With ``bbox``, see `box_record`.
+    """
     box = record["bbox"]
     x, y = int(box["x"]), int(box["y"])
     return np.array([x, y, x + int(box["width"]), y + int(box["height"])])
@@ -147,34 +215,92 @@ def _item(record: Mapping[str, Any]) -> CaptureItem:
 
 @dataclass(frozen=True, eq=False)
 class CaptureSplit:
-    """The items of a split, where their images are, and what was wrong as it was built."""
+    """The items of a split, and where their images are.
+
+    Parameters
+    ----------
+    folder : Path
+        With the folders `ORIGINAL` and `OCCLUDED`.
+    items : tuple of CaptureItem
+        In the order of the metadata.
+    warnings : tuple of str
+        What was wrong as it was built.
+    """
 
     folder: Path
     items: tuple[CaptureItem, ...]
     warnings: tuple[str, ...] = ()
 
     def first(self, n: int | None) -> CaptureSplit:
-        """Return the split of the first `n` items, all where it is None."""
+        """Return the split of its first items.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; None for all.
+        """
         return CaptureSplit(self.folder, self.items[:n])
 
     def image_path(self, item: CaptureItem, variant: str) -> Path:
-        """Return where the ``original`` or ``occluded`` image of an item lies."""
+        """Return where an image of an item lies.
+
+        Parameters
+        ----------
+        item : CaptureItem
+            Of this split.
+        variant : str
+            `ORIGINAL` or `OCCLUDED`.
+        """
         return self.folder / variant / item.image_file
 
     def read_image(self, item: CaptureItem, variant: str) -> np.ndarray:
-        """Read an image (H, W, 3), uint8, BGR, or raise `UnreadableImageError`."""
+        """Read an image (H, W, 3), uint8, BGR, of an item.
+
+        Parameters
+        ----------
+        item : CaptureItem
+            Of this split.
+        variant : str
+            `ORIGINAL` or `OCCLUDED`.
+
+        Raises
+        ------
+        UnreadableImageError
+            See `autoeval.io.images.read_image`.
+        """
         return read_image(self.image_path(item, variant))
 
 
 def open_split(folder: PathLike) -> CaptureSplit:
-    """Open a folder that `write_synthetic` or `real.build_real` made."""
+    """Open a folder that `write_synthetic` or `build_real` made.
+
+    Parameters
+    ----------
+    folder : path-like
+        With a ``metadata.json``; images are not looked for.
+
+    Raises
+    ------
+    InputError
+        If the metadata cannot be read.
+    """
     return CaptureSplit(Path(folder), tuple(read_items(Path(folder))))
 
 
 def with_found(split: CaptureSplit, path: PathLike) -> CaptureSplit:
     """Give items the points that another counter found in their occluded images.
 
-    `path` is JSON of points by image, as `autoeval count run` writes it; images are joined by name.
+    Parameters
+    ----------
+    split : CaptureSplit
+        The items.
+    path : path-like
+        JSON of points by image, as `autoeval count run` writes it; images are joined by name.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or names no image of the split.
     """
     from autoeval.counting.evaluation.localisation import read_point_predictions
 
@@ -194,13 +320,36 @@ def with_found(split: CaptureSplit, path: PathLike) -> CaptureSplit:
 
 
 def write_metadata(folder: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write the metadata of a split, one record a line."""
+    """Write the metadata of a split, one record a line.
+
+    Parameters
+    ----------
+    folder : path-like
+        Of the split.
+    records : iterable of mapping
+        Fit for JSON.
+    """
     lines = ",\n".join(json.dumps(record) for record in records)
     write_text(Path(folder) / METADATA, f"[\n{lines}\n]\n")
 
 
 def write_contact_sheet(split: CaptureSplit, path: PathLike, *, pairs: int = 40) -> None:
-    """Draw ``pairs`` items, spread evenly over the split, each original beside occluded."""
+    """Draw some items, spread evenly over the split, each original beside its occluded image.
+
+    Parameters
+    ----------
+    split : CaptureSplit
+        With at least one item.
+    path : path-like
+        Of the picture.
+    pairs : int
+        How many items, at most.
+
+    Raises
+    ------
+    UnreadableImageError
+        If an image cannot be read.
+    """
     from autoeval.report.charts import picture_rows
     from autoeval.runtime.files import write_figure
 
@@ -215,12 +364,39 @@ def write_contact_sheet(split: CaptureSplit, path: PathLike, *, pairs: int = 40)
 
 
 def write_image(path: PathLike, image: np.ndarray) -> None:
-    """Write an image in the format of the suffix of ``path``, whole or not at all."""
+    """Write an image whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Its suffix says in which format.
+    image : ndarray of shape (H, W, 3), uint8, BGR
+        The pixels.
+
+    Raises
+    ------
+    OSError
+        If OpenCV cannot write it.
+    """
     with atomic_path(path) as temporary:
         if not cv2.imwrite(str(temporary), image):
             raise OSError(f"{path} could not be written")
 
 
 def on_canvas(points: np.ndarray, radius: float, size: int | tuple[int, int]) -> np.ndarray:
-    """Say which objects (N, 2) show on a canvas of ``size``, its side, or width and height."""
+    """Return which objects show on a canvas.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2)
+        Centres, xy in pixels.
+    radius : float
+        Half the width of an object, pixels.
+    size : int or (int, int)
+        Side of the canvas, or width and height.
+
+    Returns
+    -------
+    ndarray of shape (N,), bool
+    """
     return np.all((points > -radius) & (points < np.array(size) + radius), axis=1)

@@ -53,8 +53,16 @@ _NEEDED = ("total", "occluded_only", "pattern", "oracle_all", "oracle_visible", 
 class RunOptions:
     """How a task is put.
 
-    `temperatures` are tried in turn until `extractor` can read an answer; `inpainter` fills in the
-    box (4,) xyxy of an occluded image (H, W, 3) for the task ``inpainted``.
+    Parameters
+    ----------
+    extractor : callable
+        Reads the count out of an answer: from a text to an `Extraction`.
+    temperatures : tuple of float or None
+        Tried in turn until an answer can be read; None for that of the model.
+    workers : int
+        Questions that are asked at a time.
+    inpainter : callable, optional
+        See `load_inpainter`; needed by the task ``inpainted``.
     """
 
     extractor: Extractor = extract_count
@@ -65,7 +73,19 @@ class RunOptions:
 
 @dataclass
 class RunCounts:
-    """How many questions were answered before, answered now, skipped now, and failed now."""
+    """Numbers of questions of a run.
+
+    Parameters
+    ----------
+    reused : int
+        Answered before.
+    answered : int
+        Answered now.
+    skipped : int
+        Of which no answer could be read now.
+    failed : dict of str to str
+        By image and sample, with the reason.
+    """
 
     reused: int = 0
     answered: int = 0
@@ -75,10 +95,20 @@ class RunCounts:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """One question about one item; `sample` numbers several requests of the same question.
+    """One question about one item.
 
-    `question` is the name of the objects for a counter that does not answer in text. `key` is equal
-    for equal image, box, task, sample, question, counter and temperatures.
+    Parameters
+    ----------
+    item : CaptureItem
+        That it is about.
+    sample : int
+        Number of the request of the same question, from 0.
+    question : str
+        Its text; the name of the objects for a counter that does not answer in text.
+    context : dict of str to Any
+        Facts that the counter is given, see `fact`.
+    key : str
+        Equal for equal image, box, task, sample, question, counter and temperatures.
     """
 
     item: CaptureItem
@@ -96,11 +126,32 @@ def run_task(
     journal: CellJournal,
     options: RunOptions | None = None,
 ) -> RunCounts:
-    """Ask everything that the journal lacks, and add one row an answer to it.
+    """Ask everything that the journal lacks, and add one row for each answer to it.
 
-    A counter that answers in text is called through its ``ask``; any other gets the object's
-    name, with ``image_id`` and the facts of its ``needs`` as context. Ten failures in a row end the
-    run.
+    A counter that answers in text is called through its ``ask``; any other gets the object's name,
+    with ``image_id`` and the facts of its ``needs`` as context. Texts in the journal that are read
+    otherwise than before are added again with their new value.
+
+    Parameters
+    ----------
+    split : CaptureSplit
+        The items.
+    task : CaptureTask
+        What is asked.
+    counter : Counter
+        That is asked.
+    book : PromptBook
+        The wording of questions.
+    journal : CellJournal
+        Rows of this task and counter.
+    options : RunOptions, optional
+        By default those of `RunOptions`.
+
+    Raises
+    ------
+    InputError
+        If the counter or the options cannot do the task, no item has it, or the counter fails on
+        ten questions in a row.
     """
     options = options or RunOptions()
     plain = task.prompt == "total" and task.samples == 1
@@ -248,7 +299,20 @@ def _read_choice(text: str) -> Extraction:
 
 
 class PromptBook:
-    """The prompts of every task for a `model`, as in ``configs/counting/capture/prompts.py``."""
+    """The prompts of every task, for one model.
+
+    Parameters
+    ----------
+    templates : mapping of str to Any
+        As in ``configs/counting/capture/prompts.py``.
+    model : str
+        Whose wording of the total is used.
+
+    Raises
+    ------
+    InputError
+        If a prompt is missing, or there are none for this model.
+    """
 
     def __init__(self, templates: Mapping[str, Any], *, model: str = "default") -> None:
         absent = [name for name in _NEEDED if name not in templates]
@@ -261,7 +325,15 @@ class PromptBook:
         self.model = model
 
     def total(self, item: CaptureItem, variant: str) -> str:
-        """Return the question for the total number in the ``occluded`` or ``original`` image."""
+        """Return the question for the total number of objects.
+
+        Parameters
+        ----------
+        item : CaptureItem
+            That it is about.
+        variant : {"occluded", "original"}
+            The image that is shown.
+        """
         return _fill(self.templates["total"][item.split][variant][self.model], item)
 
 
@@ -269,9 +341,24 @@ class PromptBook:
 class CaptureTask:
     """A task of CAPTURe.
 
-    `variant` is the image shown: original, occluded or inpainted. `prompt` is the question's name
-    in a `PromptBook`, `answer` the field of an item that answers it. `oracle_fact` is the fact that
-    the question gives away (see `fact`).
+    Parameters
+    ----------
+    name : str
+        Of the task.
+    variant : {"original", "occluded", "inpainted"}
+        The image that is shown.
+    prompt : str
+        Name of the question in a `PromptBook`.
+    answer : str
+        Field of an item that has the right answer.
+    kind : {"count", "choice"}
+        Whether a number or a pattern is asked for.
+    oracle_fact : str, optional
+        Fact that the question gives away, see `fact`.
+    samples : int
+        How often each question is asked.
+    prompted_confidence : bool
+        Whether the question asks for a confidence, too.
     """
 
     name: str
@@ -284,7 +371,20 @@ class CaptureTask:
     prompted_confidence: bool = False
 
     def question(self, item: CaptureItem, book: PromptBook) -> str:
-        """Return the question about an item."""
+        """Return the question about an item.
+
+        Parameters
+        ----------
+        item : CaptureItem
+            An item that has this task.
+        book : PromptBook
+            The wording of questions.
+
+        Raises
+        ------
+        InputError
+            If the book lacks this question.
+        """
         if self.prompt not in book.templates:
             raise InputError(f"The prompts lack '{self.prompt}', which the task {self.name} needs.")
         template = "{question}" if self.prompt == "total" else book.templates[self.prompt]
@@ -299,12 +399,24 @@ class CaptureTask:
         return _fill(template, item, **values)
 
     def truth(self, item: CaptureItem) -> int | str | None:
-        """Return the right answer; None where an item does not have the task."""
+        """Return the right answer; None where an item does not have the task.
+
+        Parameters
+        ----------
+        item : CaptureItem
+            Any.
+        """
         answer = getattr(item, self.answer)
         return answer if self.kind == COUNT or answer in PATTERN_CHOICES else None
 
     def items(self, items: Iterable[CaptureItem]) -> list[CaptureItem]:
-        """Return the items that have this task, whether another counter looked at them or not."""
+        """Return the items that have this task, whether another counter looked at them or not.
+
+        Parameters
+        ----------
+        items : iterable of CaptureItem
+            Those of a split.
+        """
         return [
             item
             for item in items
@@ -339,7 +451,17 @@ TASKS = {
 
 
 def fact(item: CaptureItem, name: str, variant: str = OCCLUDED) -> Any:
-    """Return something privileged about an item, fit for JSON; None where it is not known."""
+    """Return something privileged about an item, fit for JSON; None where it is not known.
+
+    Parameters
+    ----------
+    item : CaptureItem
+        Any.
+    name : {"all_points", "visible_points", "box", "radius", "found_points"}
+        Points are lists of [x, y], the box is xyxy, all in pixels.
+    variant : str
+        The image that is shown; the original has no box, and all its objects are visible.
+    """
     if name in ("radius", FOUND):
         return item.record.get(name)
     original = variant == ORIGINAL
@@ -352,7 +474,12 @@ def fact(item: CaptureItem, name: str, variant: str = OCCLUDED) -> Any:
 
 
 def coordinates(points: list[list[float]]) -> str:
-    """Write centres as a question does.
+    """Write centres as a question does, in whole pixels.
+
+    Parameters
+    ----------
+    points : list of list of float
+        xy, pixels.
 
     Examples
     --------
@@ -363,14 +490,38 @@ def coordinates(points: list[list[float]]) -> str:
 
 
 def get_task(name: str) -> CaptureTask:
-    """Return a task by its name, or raise `InputError` with all there are."""
+    """Return a task by its name.
+
+    Parameters
+    ----------
+    name : str
+        A key of `TASKS`.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
     if name not in TASKS:
         raise InputError(f"No task '{name}'. There are {', '.join(TASKS)}.")
     return TASKS[name]
 
 
 def load_prompts(path: PathLike | None = None, *, model: str = "default") -> PromptBook:
-    """Read prompts from a Python file, by default the shipped one, or raise `InputError`."""
+    """Read prompts from a Python file.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        The file, by default the shipped one.
+    model : str
+        See `PromptBook`.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read; see `PromptBook`.
+    """
     return PromptBook(read_config(path or SHIPPED), model=model)
 
 

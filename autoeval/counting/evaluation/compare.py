@@ -23,8 +23,15 @@ ONE_IMAGE = "one image"
 class CountComparison:
     """A comparison of models, by bin and in pairs (A - B).
 
-    ``winner`` is of the mean, ``winner of std`` of the standard deviation; equal ones are a
-    ``tie``, and a bin of ``one image`` has none.
+    Parameters
+    ----------
+    per_bin : DataFrame
+        One row a bin with images: ``bin``, ``n`` (images), ``mean: NAME`` and ``std: NAME`` of the
+        absolute errors of each model, and the names with the least: ``winner`` of the mean,
+        ``winner of std``. Equal ones are a ``tie``; a bin of one image has no winner, ``one
+        image``.
+    pairs : DataFrame
+        One row for every two models: ``A``, ``B`` and what `compare_paired` returns.
     """
 
     per_bin: pd.DataFrame
@@ -34,7 +41,22 @@ class CountComparison:
 def compare_models(
     evaluations: Sequence[CountEvaluation], *, n_resamples: int = 1000, seed: int = 0
 ) -> CountComparison:
-    """Compare evaluations on the same images and bins (see `predictions.align`)."""
+    """Compare evaluations on the same images and bins.
+
+    Parameters
+    ----------
+    evaluations : sequence of CountEvaluation
+        Of two models or more; see `autoeval.counting.predictions.align`.
+    n_resamples : int
+        Of the bootstrap.
+    seed : int
+        Of the bootstrap.
+
+    Raises
+    ------
+    InputError
+        If models have one name, or images or bins differ.
+    """
     names = [e.name for e in evaluations]
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError(f"Expected models of at least two different names but got {names}.")
@@ -64,11 +86,30 @@ def compare_models(
 def compare_paired(
     target: Any, pred_a: Any, pred_b: Any, *, n_resamples: int = 1000, seed: int = 0
 ) -> dict[str, float]:
-    """Compare the absolute errors of two models on true counts (N,) of the same images.
+    """Compare the absolute errors of two models on the same images.
 
-    ``MAE A - B`` is the mean of |error of A| - |error of B|, below 0 where A is better, with its
-    interval from ``low`` to ``high``; ``Wilcoxon p`` is of the signed-rank test; the others are
-    numbers of images.
+    Parameters
+    ----------
+    target : array-like of shape (N,)
+        True counts.
+    pred_a, pred_b : array-like of shape (N,)
+        Predicted counts.
+    n_resamples : int
+        Of the bootstrap.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    dict of str to float
+        ``MAE A - B``, the mean of |error of A| - |error of B|, below 0 where A is better, with
+        ``low`` and ``high``, its 95 % bootstrap interval; ``Wilcoxon p`` of the signed-rank test, 1
+        where all errors are equal; ``A nearer``, ``B nearer`` and ``equal``, numbers of images.
+
+    Raises
+    ------
+    InputError
+        If the arrays are no pairs of finite counts, see `as_pairs`.
     """
     from scipy.stats import wilcoxon
 

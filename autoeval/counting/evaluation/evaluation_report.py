@@ -41,7 +41,15 @@ SHOWN = ("pooled MAE", "pooled std", "MAE", "std", "RMSE", "bias", "MAPE", "sMAP
 def plot_bins(
     evaluations: Sequence[CountEvaluation], comparison: CountComparison | None = None
 ) -> Figure:
-    """Draw mean and standard deviation of |error| in each bin, and below them who is better."""
+    """Draw mean and standard deviation of |error| in each bin, and below them who is better.
+
+    Parameters
+    ----------
+    evaluations : sequence of CountEvaluation
+        On the same bins; at least one.
+    comparison : CountComparison, optional
+        Of the same models; without it nobody is named as better.
+    """
     table = evaluations[0].table
     figure = Figure(figsize=(max(7.0, 0.55 * len(table) + 2.5), 6.2), layout="constrained")
     axes = figure.subplots(2, 1, sharex=True)
@@ -79,7 +87,17 @@ def plot_tper(
     unit: str = "error, percent of the true count",
     scale: float = 100,
 ) -> Figure:
-    """Draw the share of images beyond each error; ``unit`` is of the thresholds times ``scale``."""
+    """Draw the share of images at or beyond each error.
+
+    Parameters
+    ----------
+    curves : sequence of (str, TperCurve)
+        Each with the name of its model.
+    unit : str
+        Of the thresholds times `scale`, below the axis, which ends at 100.
+    scale : float
+        By which thresholds are multiplied.
+    """
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for k, (name, curve) in enumerate(curves):
@@ -93,7 +111,15 @@ def plot_tper(
 
 
 def plot_scatter(evaluations: Sequence[CountEvaluation]) -> Figure:
-    """Draw predicted against true counts on logarithmic axes, a panel a model."""
+    """Draw predicted against true counts, one panel for each of the first `MOST_PANELS` models.
+
+    Axes are logarithmic from 1 on, and linear below.
+
+    Parameters
+    ----------
+    evaluations : sequence of CountEvaluation
+        At least one.
+    """
     shown = evaluations[:MOST_PANELS]
     columns = min(len(shown), 3)
     rows = -(-len(shown) // columns)
@@ -118,7 +144,12 @@ def plot_scatter(evaluations: Sequence[CountEvaluation]) -> Figure:
 
 
 def count_ticks(low: float, high: float) -> list[float]:
-    """Choose at most seven round counts to mark on an axis that is logarithmic above 1.
+    """Choose round counts to mark on an axis that is logarithmic above 1, seven or fewer.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the axis.
 
     Examples
     --------
@@ -137,7 +168,13 @@ def count_ticks(low: float, high: float) -> list[float]:
 
 
 def label_text(name: str) -> str:
-    r"""Make a name safe as a chart's text: no formula begins, and no legend leaves it out."""
+    r"""Make a name safe as a chart's text: no formula begins, and no legend leaves it out.
+
+    Parameters
+    ----------
+    name : str
+        Of a model.
+    """
     escaped = name.replace("$", r"\$")
     return f" {escaped}" if escaped.startswith("_") else escaped
 
@@ -159,13 +196,31 @@ def _color(k: int) -> tuple[float, ...]:
 
 
 def measures_table(evaluations: Sequence[CountEvaluation]) -> pd.DataFrame:
-    """One row for each model, one column for each measure."""
+    """Make a table of one row for each model and one column for each measure.
+
+    Parameters
+    ----------
+    evaluations : sequence of CountEvaluation
+        With different names.
+    """
     return pd.DataFrame([{"model": e.name, **e.measures} for e in evaluations])
 
 
 @dataclass(frozen=True, eq=False)
 class CountReport:
-    """Evaluations of one or several models; `places` are of those that predicted points."""
+    """Evaluations of one or several models as text, page and files.
+
+    Parameters
+    ----------
+    evaluations : sequence of CountEvaluation
+        At least one.
+    comparison : CountComparison, optional
+        Of these models, where they were compared.
+    notes : sequence of str
+        On all models.
+    places : sequence of Localisation
+        Of models that predicted points or density maps.
+    """
 
     evaluations: Sequence[CountEvaluation]
     comparison: CountComparison | None = None
@@ -176,6 +231,11 @@ class CountReport:
         """Write ``report.html``, its tables and figures, ``bins.json`` and ``evaluation.json``.
 
         There is no ``bins.json`` where models have bins of their own: ``evaluation.json`` has them.
+
+        Parameters
+        ----------
+        folder : Path
+            Where they are written.
         """
         first = self.evaluations[0].bins
         if all(e.bins == first for e in self.evaluations):

@@ -29,7 +29,19 @@ OF_RUNS = ("predictions", "points")  # what `autoeval count run` calls its files
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Predictions beside the truth; `points` and files of `maps` are by model and image id."""
+    """Predictions of several models, and the truth.
+
+    Parameters
+    ----------
+    models : list of CountPredictions
+        Counts.
+    points : mapping of str to mapping of str to ImagePoints or None
+        By model and image id, of models that predicted points; None for a skipped image.
+    maps : mapping of str to mapping of str to Path
+        Files of density maps by model and image id.
+    truth : GroundTruth, optional
+        None where the files of predictions have true counts themselves.
+    """
 
     models: list[CountPredictions]
     points: Mapping[str, Mapping[str, ImagePoints | None]]
@@ -44,7 +56,22 @@ class Inputs:
     def places(
         self, *, distances: Sequence[float], images: Path | None, rescale: bool = False
     ) -> list[Localisation]:
-        """Compare places where both sides have them; see `evaluate_points`, `evaluate_maps`."""
+        """Compare places where both sides have them.
+
+        Parameters
+        ----------
+        distances : sequence of float
+            See `evaluate_points`.
+        images : Path, optional
+            Folder of the images, which have their sizes.
+        rescale : bool
+            See `evaluate_points`.
+
+        Returns
+        -------
+        list of Localisation
+            One for each model that predicted points or density maps; empty without true points.
+        """
         truth = self.truth
         if truth is None or all(t.points is None for t in truth.images.values()):
             return []
@@ -65,11 +92,24 @@ def read_inputs(
 ) -> Inputs:
     """Read the predictions of several models, and the truth.
 
-    They are tables of counts, JSON of points, or folders of density maps ``IMAGE.npy``.
+    Parameters
+    ----------
+    paths : sequence of Path
+        Tables of counts, JSON of points, or folders of density maps ``IMAGE.npy``; a model has the
+        name of its file.
+    truth_path : Path, optional
+        See `read_truth`.
+    category : str, optional
+        Chosen of a COCO file of the truth.
+    separate : bool
+        Whether the files are of different data sets; else models are restricted to common images.
 
-    `category` chooses among COCO boxes; files of different data sets are `separate`.
+    Raises
+    ------
+    InputError
+        If a file is given twice, cannot be read, or needs a truth that is not given.
     """
-    truth = read_truth(truth_path, usable(category, truth_path)) if truth_path else None
+    truth = read_truth(truth_path, category_of_file(category, truth_path)) if truth_path else None
     if len(set(paths)) < len(paths):
         raise InputError(f"The same prediction file was given twice: {', '.join(map(str, paths))}.")
     # Named by the files, or by the folders that `autoeval count run` wrote them into.
@@ -111,11 +151,34 @@ def choose_bins(
     binning: str,
     gamma: float | None,
 ) -> CountBins:
-    """Return the bins that are given or published, else fit them, at last on the model's truth."""
+    """Return bins: those that are named, else fitted on files, else on the model's true counts.
+
+    Parameters
+    ----------
+    model : CountPredictions
+        With true counts.
+    bins : str, optional
+        A published name or a file, see `find_bins`.
+    bins_name : str, optional
+        Of the bins in a file with several.
+    fit_on : sequence of Path, optional
+        Files of true counts, see `read_truth`.
+    category : str, optional
+        Chosen of those of them that are COCO's.
+    binning : str
+        See `fit_bins`.
+    gamma : float, optional
+        See `fit_bins`.
+
+    Raises
+    ------
+    InputError
+        If there are no such bins, a file cannot be read, or all true counts are equal.
+    """
     if bins is not None:
         return find_bins(bins, bins_name)
     if fit_on:
-        truths = [read_truth(path, usable(category, path)) for path in fit_on]
+        truths = [read_truth(path, category_of_file(category, path)) for path in fit_on]
         counts = [count for truth in truths for count in truth.counts.values()]
         return fit_bins(rounded_counts(counts), binning, gamma)
     target = rounded_counts(model.target)
@@ -128,7 +191,20 @@ def choose_bins(
 
 
 def check_category(category: str | None, files: Sequence[Path]) -> None:
-    """Raise `InputError` where a category is chosen and no file has any."""
+    """Refuse a category where no file has any.
+
+    Parameters
+    ----------
+    category : str, optional
+        The category that was chosen.
+    files : sequence of Path
+        Of true counts.
+
+    Raises
+    ------
+    InputError
+        If a category is chosen and none of the files is COCO's.
+    """
     if category is not None and not any(map(has_categories, files)):
         raise InputError(
             f"--category {category} chooses among COCO boxes, but neither --truth nor --fit-bins "
@@ -136,6 +212,14 @@ def check_category(category: str | None, files: Sequence[Path]) -> None:
         )
 
 
-def usable(category: str | None, path: Path) -> str | None:
-    """Return the category for a file that has categories, None for others."""
+def category_of_file(category: str | None, path: Path) -> str | None:
+    """Return the category for a file that has categories, None for others.
+
+    Parameters
+    ----------
+    category : str, optional
+        The category that was chosen.
+    path : Path
+        A file of true counts.
+    """
     return category if category is not None and has_categories(path) else None

@@ -25,6 +25,7 @@ from autoeval.runtime.progress import progress_bar
 from autoeval.words import listed
 
 LEVELS = (0, 1, 2, 3)
+SMALLEST = 2 ** max(LEVELS)  # pixels, or cells of a map, a side: one for each tile
 DISTANCES = (4.0, 8.0)
 MOST_BEYOND = 0.05  # share of points outside the frame from which on it is another frame
 SAME_SHAPE = 0.02  # relative difference of aspect ratios up to which points are rescaled
@@ -32,7 +33,17 @@ SAME_SHAPE = 0.02  # relative difference of aspect ratios up to which points are
 
 @dataclass(frozen=True, eq=False)
 class Localisation:
-    """How well one model places what it counts: rows of ``measure``, ``value``, ``images``."""
+    """How well one model places what it counts.
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    table : DataFrame
+        Rows of ``measure``, ``value`` and ``images`` (how many it is over).
+    notes : tuple of str
+        What was left out, one sentence each.
+    """
 
     name: str
     table: pd.DataFrame
@@ -50,9 +61,26 @@ def evaluate_points(
 ) -> Localisation:
     """Compare predicted with true points on the images that have both.
 
-    `distances` are the largest ones of a true positive, pixels of the truth's frame; GAME needs
-    sizes of images. Points in frames of different sizes are refused, unless `rescale` brings the
-    predicted ones into the truth's.
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    predicted : mapping of str to ImagePoints or None
+        By image id; None for a skipped image.
+    truth : GroundTruth
+        With points of some images.
+    distances : sequence of float
+        Largest ones of a true positive, pixels of the truth's frame.
+    images : Path, optional
+        Folder of the images; GAME needs sizes that neither side states.
+    rescale : bool
+        Whether points in frames of another size are brought into the truth's.
+
+    Raises
+    ------
+    InputError
+        If no image has both, or points are in frames of different sizes: with `rescale` of
+        different shapes.
     """
     from autoeval.counting.measures.point_matching import (
         NormalisedAveragePrecision,
@@ -68,7 +96,7 @@ def evaluate_points(
     predicted = in_frame_of_truth(name, {i: predicted[i] for i in both}, truth, rescale) | {
         i: image for i, image in predicted.items() if i not in set(both)
     }
-    sizeless = []
+    sizeless, small = list[str](), list[str]()
     with progress_bar(len(both), f"Matching points of {name}") as bar:
         for image_id in both:
             image, true = predicted[image_id], truth.images[image_id].points
@@ -78,7 +106,9 @@ def evaluate_points(
             size = truth.images[image_id].size or image.size or size_in(images, image_id)
             if size is None:
                 sizeless.append(image_id)
-            elif min(size) >= 2 ** max(LEVELS):
+            elif min(size) < SMALLEST:
+                small.append(image_id)
+            else:
                 game.update(image_id, true, image.points, size)
             # Only a point alone in its image needs the size.
             nap.update(true, image.points, image.scores, size or (1, 1))
@@ -104,11 +134,24 @@ def evaluate_points(
         notes.append(
             f"GAME leaves out {len(sizeless)} images of unknown size ({listed(sizeless)}): {how}"
         )
+    if small:
+        notes.append(
+            f"GAME leaves out {len(small)} images under {SMALLEST} pixels high or wide, which have "
+            f"fewer than its tiles: {listed(small)}"
+        )
     return Localisation(name, table, tuple(notes))
 
 
 def size_in(images: Path | None, image_id: str) -> tuple[int, int] | None:
-    """Return height and width of an image in a folder, by its name with or without suffix."""
+    """Return height and width of an image in a folder; None where it is not there.
+
+    Parameters
+    ----------
+    images : Path, optional
+        The folder.
+    image_id : str
+        File name, with or without ``.jpg`` or ``.png``.
+    """
     if images is None:
         return None
     names = (image_id, f"{image_id}.jpg", f"{image_id}.png")
@@ -121,9 +164,25 @@ def in_frame_of_truth(
     truth: GroundTruth,
     rescale: bool,
 ) -> dict[str, ImagePoints | None]:
-    """Return the predictions with points in the pixels of the truth, or raise `InputError`.
+    """Return the predictions with points in the pixels of the truth.
 
     Two sizes of one image, or points beyond the only size that is known, are two frames.
+
+    Parameters
+    ----------
+    name : str
+        Of the model, for messages.
+    predicted : mapping of str to ImagePoints or None
+        By image id, each in the truth.
+    truth : GroundTruth
+        With points.
+    rescale : bool
+        Whether points are scaled from one size to another.
+
+    Raises
+    ------
+    InputError
+        If frames differ and are not to be scaled, or have different shapes.
     """
     pairs = {i: (image, truth.images[i]) for i, image in predicted.items() if image is not None}
     differing = {
@@ -182,14 +241,31 @@ def _check_reach(name: str, pairs: Mapping[str, tuple[ImagePoints, ImageTruth]])
 def evaluate_maps(
     name: str, maps: Mapping[str, Path], truth: GroundTruth, *, images: Path | None = None
 ) -> Localisation:
-    """Compare predicted density maps with true points by GAME, which needs sizes of images."""
+    """Compare predicted density maps with true points by GAME.
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    maps : mapping of str to Path
+        By image id; see `read_density`.
+    truth : GroundTruth
+        With points of some images; the others are passed over.
+    images : Path, optional
+        Folder of the images; GAME needs sizes that the truth does not state.
+
+    Raises
+    ------
+    InputError
+        If a map cannot be read.
+    """
     game, sizeless = GameScore(LEVELS), []
     for image_id, density in read_maps(maps):
         true = truth.images.get(image_id)
         if true is None or true.points is None:
             continue
         size = true.size or size_in(images, image_id)
-        if size is None or min(*size, *density.shape) < 2 ** max(LEVELS):
+        if size is None or min(*size, *density.shape) < SMALLEST:
             sizeless.append(image_id)
         else:
             game.update_map(image_id, true.points, density, size)
@@ -208,7 +284,18 @@ def evaluate_maps(
 
 
 def find_maps(folder: Path) -> dict[str, Path]:
-    """Return the density maps of a folder, ``IMAGE.npy``, by image id."""
+    """Return the density maps of a folder, ``IMAGE.npy``, by image id.
+
+    Parameters
+    ----------
+    folder : Path
+        With files ``IMAGE.npy``.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
     maps = {path.stem: path for path in sorted(folder.glob("*.npy"))}
     if not maps:
         raise InputError(f"{folder} holds no density map: expected a file IMAGE.npy an image.")
@@ -216,7 +303,13 @@ def find_maps(folder: Path) -> dict[str, Path]:
 
 
 def read_maps(maps: Mapping[str, Path]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield image id and map (H, W) one by one."""
+    """Yield image ids and density maps (H, W), float64, one by one.
+
+    Parameters
+    ----------
+    maps : mapping of str to Path
+        By image id; see `read_density`.
+    """
     for image_id, path in maps.items():
         yield image_id, read_density(path)
 
@@ -224,27 +317,66 @@ def read_maps(maps: Mapping[str, Path]) -> Iterator[tuple[str, np.ndarray]]:
 def counts_of_maps(
     name: str, maps: Mapping[str, Path], truth: Mapping[str, float]
 ) -> CountPredictions:
-    """Take the sums of density maps as counts and put the true ones beside them."""
+    """Take the sums of density maps as counts, and join the true ones.
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    maps : mapping of str to Path
+        By image id; see `read_density`.
+    truth : mapping of str to float
+        True counts by image id.
+
+    Raises
+    ------
+    InputError
+        If a map cannot be read, or no image is in the truth.
+    """
     sums = np.array([density.sum() for _, density in read_maps(maps)])
     ids, nothing = tuple(maps), np.full(len(sums), np.nan)
     return join_truth(CountPredictions(name, ids, nothing, sums, odd_predictions(ids, sums)), truth)
 
 
 def named_as_truth(found: Mapping[str, Any], truth: GroundTruth) -> dict[str, Any]:
-    """Return what was predicted by the truth's image ids (`match_ids`)."""
+    """Return what was predicted by the truth's image ids (`match_ids`); other ids are kept.
+
+    Parameters
+    ----------
+    found : mapping of str to Any
+        By image id.
+    truth : GroundTruth
+        With its ids.
+    """
     names = match_ids(found, truth.images)
     return {names.get(image_id, image_id): entry for image_id, entry in found.items()}
 
 
 def side_by_side(results: Sequence[Localisation]) -> pd.DataFrame:
-    """One row for each measure, one column for each model."""
+    """Make a table of one row for each measure and one column for each model.
+
+    Parameters
+    ----------
+    results : sequence of Localisation
+        Of models with different names; NaN for a measure that one lacks.
+    """
     tables = [r.table.set_index("measure")["value"].rename(r.name) for r in results]
     return pd.concat(tables, axis=1).rename_axis("measure").reset_index()
 
 
 @dataclass(frozen=True, eq=False)
 class ImagePoints:
-    """Points (N, 2) of one image as xy, pixels, with scores (N,); `size` is height and width."""
+    """The predicted points of one image.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2), float64
+        xy, pixels.
+    scores : ndarray of shape (N,), float64
+        Confidences; 1 where none were given.
+    size : (int, int), optional
+        Height and width of the frame that the points are in, pixels.
+    """
 
     points: np.ndarray
     scores: np.ndarray
@@ -252,10 +384,18 @@ class ImagePoints:
 
 
 def read_point_predictions(path: PathLike) -> dict[str, ImagePoints | None]:
-    """Read points by image id, None for a skipped answer.
+    """Read predicted points by image id; None for a skipped image.
 
-    An image has a list of [x, y] or [x, y, score]; or ``points`` and maybe ``scores``, ``H``,
-    ``W``.
+    Parameters
+    ----------
+    path : path-like
+        JSON: an object, by image id, of lists of [x, y] or [x, y, score], of objects with
+        ``points`` and maybe ``scores``, ``H`` and ``W``, or of null.
+
+    Raises
+    ------
+    InputError
+        If it is no such file, or the points of an image are malformed.
     """
     path = Path(path)
     content = read_json(path, "file of predicted points")
@@ -279,7 +419,22 @@ def read_point_predictions(path: PathLike) -> dict[str, ImagePoints | None]:
 def counts_of_points(
     name: str, predicted: Mapping[str, ImagePoints | None], truth: Mapping[str, float]
 ) -> CountPredictions:
-    """Count predicted points and put the counts beside the true ones (see `read_predictions`)."""
+    """Take the numbers of predicted points as counts, and join the true ones.
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    predicted : mapping of str to ImagePoints or None
+        By image id; None for a skipped image.
+    truth : mapping of str to float
+        True counts by image id.
+
+    Raises
+    ------
+    InputError
+        If no image is in the truth.
+    """
     pred = np.array([np.nan if i is None else float(len(i.points)) for i in predicted.values()])
     ids, nothing = tuple(predicted), np.full(len(pred), np.nan)
     return join_truth(CountPredictions(name, ids, nothing, pred, odd_predictions(ids, pred)), truth)

@@ -37,7 +37,23 @@ def measure_intervals(
     n_resamples: int,
     seed: int,
 ) -> dict[str, MeasureInterval]:
-    """Return 95 % bootstrap intervals: of sMAPE over all `predictions`, else over `counted`."""
+    """Return 95 % bootstrap intervals of all measures of a model.
+
+    Parameters
+    ----------
+    predictions : CountPredictions
+        All images, skipped ones among them, which enter sMAPE alone.
+    counted : CountPredictions
+        Images of all other measures.
+    bins : CountBins
+        Over which measures are pooled.
+    mode : str
+        See `bin_table`.
+    n_resamples : int
+        Of the bootstrap over images.
+    seed : int
+        Of the bootstrap.
+    """
     terms = smape_terms(predictions.target, predictions.pred)
     table = _ImageSums(counted.target, counted.pred, bins, mode)
     every_image = counted.ids == predictions.ids
@@ -101,8 +117,26 @@ class _ImageSums:
 class CountEvaluation:
     """How well one model counts on one data set.
 
-    `predictions` hold skipped images, too; `counted` enter every measure but sMAPE; `table` has a
-    row a bin with images; `curves` are by convention.
+    Parameters
+    ----------
+    predictions : CountPredictions
+        All images, skipped ones among them.
+    counted : CountPredictions
+        The images that enter every measure but sMAPE.
+    bins : CountBins
+        Of the true counts.
+    mode : str
+        ``paper`` or ``released``, see `bin_table`.
+    table : DataFrame
+        One row a bin with images, see `bin_table`.
+    measures : dict of str to float
+        By name; errors in objects, MAPE and sMAPE in %.
+    intervals : dict of str to MeasureInterval
+        95 % bootstrap intervals of some of them.
+    curves : dict of str to TperCurve
+        By convention.
+    notes : tuple of str
+        What is odd about the counts, one sentence each.
     """
 
     predictions: CountPredictions
@@ -148,8 +182,26 @@ def evaluate_counts(
 ) -> CountEvaluation:
     """Measure the errors of a model's counts.
 
-    `counted` (N,) bool enter every measure but sMAPE, by default all with a prediction; models that
-    are compared should count those that all of them answered. For `mode` see `bin_table`.
+    Parameters
+    ----------
+    predictions : CountPredictions
+        With true counts.
+    bins : CountBins
+        Of the true counts.
+    mode : {"paper", "released"}
+        See `bin_table`.
+    counted : ndarray of shape (N,), bool, optional
+        Images that enter every measure but sMAPE, by default all with a prediction. Models that are
+        compared should count those that all of them answered.
+    n_resamples : int
+        Of the bootstrap over images.
+    seed : int
+        Of the bootstrap.
+
+    Raises
+    ------
+    InputError
+        If there is no such mode, or no image is counted.
     """
     check_mode(mode)
     rows = predictions.select(predictions.answered if counted is None else counted)
@@ -205,7 +257,18 @@ def _notes(
 
 
 def pooled_std_warnings(evaluations: Iterable[CountEvaluation]) -> list[str]:
-    """Say how much the pooled std of each model owes to the choice of bins."""
+    """State how the pooled std of each model depends on the choice of bins.
+
+    Parameters
+    ----------
+    evaluations : iterable of CountEvaluation
+        Those on one bin or one image are left out.
+
+    Returns
+    -------
+    list of str
+        One sentence, or none.
+    """
     notes = []
     for evaluation in evaluations:
         counted, bins, mode = evaluation.counted, evaluation.bins, evaluation.mode

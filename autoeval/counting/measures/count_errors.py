@@ -116,6 +116,17 @@ def pooled(table: pd.DataFrame) -> tuple[float, float]:
 
 
 def check_mode(mode: str) -> None:
-    """Raise ValueError unless ``mode`` is ``"paper"`` or ``"released"``."""
+    """Refuse a mode that there is not.
+
+    Parameters
+    ----------
+    mode : str
+        Expected to be ``paper`` or ``released``.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
     if mode not in ("paper", "released"):
-        raise ValueError(f"Expected mode 'paper' or 'released' but got {mode!r}.")
+        raise InputError(f"Expected mode 'paper' or 'released' but got {mode!r}.")

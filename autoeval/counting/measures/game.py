@@ -22,7 +22,7 @@ def tile_edges(length: int, level: int, rule: str = "exact") -> np.ndarray:
     ``"absorb"`` lets the last tile take the remainder.
     """
     if rule not in TILE_RULES:
-        raise ValueError(f"Expected a tile rule among {TILE_RULES} but got {rule!r}.")
+        raise InputError(f"Expected a tile rule among {TILE_RULES} but got {rule!r}.")
     n_tiles = 2**level
     if length < n_tiles:
         raise InputError(f"GAME({level}) needs at least {n_tiles} pixels a side but got {length}.")

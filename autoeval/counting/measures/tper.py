@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.measures.count_errors import as_pairs
+from autoeval.errors import InputError
 
 THRESHOLDS = np.linspace(0, 100, 21)
 CONVENTIONS = ("relative", "paper", "absolute_released")
@@ -39,7 +40,7 @@ def tper_curve(target: Any, pred: Any, *, convention: str = "relative") -> TperC
     code and figures 10 and 11, where operator precedence compares |e| + 0.001/y + 0.001 objects.
     """
     if convention not in CONVENTIONS:
-        raise ValueError(f"Expected a convention among {CONVENTIONS} but got {convention!r}.")
+        raise InputError(f"Expected a convention among {CONVENTIONS} but got {convention!r}.")
     target, pred = as_pairs(target, pred)
     if convention == "relative":
         ratio = _relative(target, pred, THRESHOLDS).mean(0)

@@ -192,6 +192,8 @@ def test_five_places_and_the_shortest_shift_into_the_canvas():
     assert fit_shift(points + np.array([0, 60]), 200, 5).tolist() == [0, -19]  # y to 214
     with pytest.raises(InputError, match="does not fit"):
         fit_shift(np.array([[0.0, 0.0], [0.0, 200.0]]), 200, 5)
+    with pytest.raises(InputError, match="does not fit"):  # 220 wide, and only its left end outside
+        fit_shift(np.array([[-40.0, 100.0], [180.0, 100.0]]), 200, 5)
 
     def outside(**options):
         records = make_records(SyntheticSpec(**options))

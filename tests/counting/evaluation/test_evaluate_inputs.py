@@ -137,6 +137,17 @@ def test_sizes_from_the_images(points):
     assert result.notes == ("1 images without true or predicted points: z",)
 
 
+def test_an_image_with_fewer_pixels_than_tiles_is_named(folder):
+    truth = {"a": {"points": [[3, 3]], "H": 7, "W": 64}, "b": {"points": [[9, 9]], "H": 8, "W": 8}}
+    (folder / "truth.json").write_text(json.dumps(truth))
+    (folder / "net.json").write_text(json.dumps({"a": [[3, 3]], "b": [[7, 7]]}))
+    found, read = read_point_predictions("net.json"), read_truth(folder / "truth.json")
+    result = evaluate_points("net", found, read)
+    assert result.table.set_index("measure").loc["GAME(3)", "images"] == 1
+    (note,) = result.notes
+    assert note.startswith("GAME leaves out 1 images under 8 pixels") and note.endswith(": a")
+
+
 def frames(folder, truth, found):
     (folder / "truth.json").write_text(json.dumps(truth))
     (folder / "net.json").write_text(json.dumps(found))
