@@ -172,7 +172,7 @@ def compare(
     (('all', 'fewer'), True)
     """
     from autoeval.comparison.compare_sites import KnownOfDetectors, SiteLabels, compare_sites
-    from autoeval.estimation.given import Predictions, given_boxes, plan_beside, read_labels
+    from autoeval.estimation.given import Predictions, given_boxes, plan_folder_of, read_labels
     from autoeval.estimation.run_detector import Detector
     from autoeval.labels.plan_folder import load_plan
     from autoeval.model.mixed_model import check_level
@@ -219,7 +219,7 @@ def compare(
     boxes = _boxes(fits, items, of_files, of_run)
     if not by_files and images is not None:
         images = found_images(of_images, labels=labels is not None)
-    plan_folder = None if labels is None else plan_beside(labels)
+    plan_folder = None if labels is None else plan_folder_of(labels)
     plan = None if plan_folder is None else load_plan(plan_folder)
     content = None if labels is None else read_labels(labels, img_dir)
     of_plan = None if plan is None else plan.found.images

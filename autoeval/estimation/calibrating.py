@@ -122,9 +122,9 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
     useless = float(ndtr((USELESS_AREA - area) / error))
     constant = scores.min() == scores.max()
     if useless > REFUSED or constant:
-        why = "are all equal" if constant else "do not predict which of its boxes are right"
+        fault = "are all equal" if constant else "do not predict which of its boxes are right"
         raise InputError(
-            f"The confidences of this detector {why}, so no estimate can be made from them: on "
+            f"The confidences of this detector {fault}, so no estimate can be made from them: on "
             f"{n_right} right and {n_wrong} wrong boxes of the labelled images the area under "
             f"their ROC curve is {area:.2f}; chance gives .50, other detectors mostly over .70. "
             "Are the predictions of these images, and is `score` a confidence?"
@@ -398,11 +398,11 @@ def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None = None) ->
     for fold in range(FOLDS):
         if not any((image_fold == fold).any() for image_fold in folds):
             continue
-        others = fit_calibration(sets, [image_fold != fold for image_fold in folds], prior)
+        calibration = fit_calibration(sets, [image_fold != fold for image_fold in folds], prior)
         for labelled_set, image_fold, p in zip(sets, folds, probabilities, strict=True):
             mine = image_fold[labelled_set.boxes.image] == fold
             boxes = labelled_set.boxes.where(mine)
-            p[:, mine] = others.probabilities(boxes.scores, boxes.boxes)
+            p[:, mine] = calibration.probabilities(boxes.scores, boxes.boxes)
     return probabilities
 
 
@@ -466,18 +466,18 @@ def fit_missed_objects(
     calibration = ScoreCalibration(boxes, prior.missed.mean)
     observed = []
     for labelled_set, chosen in zip(sets, images, strict=True):
-        found = labelled_set.boxes
-        p = calibration.at_half(found.scores, found.boxes)
+        detections = labelled_set.boxes
+        p = calibration.at_half(detections.scores, detections.boxes)
         of_set, n_missed = [np.zeros((3, 0))], [np.zeros(0)]
         for k, ranking in enumerate(labelled_set.evaluation.rankings):
-            rows = found.rows_of[k]
+            rows = detections.rows_of[k]
             shown = ranking.n_true > 0
             if not (shown & chosen).any():
                 continue
-            shown[found.image[rows[p[rows] > FOUND]]] = True
+            shown[detections.image[rows[p[rows] > FOUND]]] = True
             hits = np.bincount(ranking.image, ranking.hits[AT_HALF], minlength=len(shown))
             used = shown & chosen
-            of_set.append(image_terms(p[rows], found.image[rows], len(shown))[:, used])
+            of_set.append(image_terms(p[rows], detections.image[rows], len(shown))[:, used])
             n_missed.append(np.maximum(ranking.n_true - hits, 0)[used])
         n_pairs = max(sum(labelled_set.evaluation.enough), 1)
         terms, missed = np.concatenate(of_set, axis=1), np.concatenate(n_missed)
@@ -566,11 +566,11 @@ def fits_above(
             continue
         above = [labelled_set.above(floor) for labelled_set in sets]
         all_images = [np.ones(len(labelled_set), bool) for labelled_set in above]
-        of_floor = prior or calibration_prior(floor)
-        missed = fit_missed_objects(above, all_images, calibration.boxes, of_floor)
-        there = ScoreCalibration(calibration.boxes, missed)
+        floor_prior = prior or calibration_prior(floor)
+        missed = fit_missed_objects(above, all_images, calibration.boxes, floor_prior)
+        floor_calibration = ScoreCalibration(calibration.boxes, missed)
         pairs = list[dict[str, Any]]()
         for cut, boxes, p in zip(above, kept, probabilities, strict=True):
-            pairs += labelled_pairs(cut, there, probabilities=p[:, boxes])
-        fits[floor] = FloorFit(table_of(pairs), there)
+            pairs += labelled_pairs(cut, floor_calibration, probabilities=p[:, boxes])
+        fits[floor] = FloorFit(table_of(pairs), floor_calibration)
     return fits

@@ -104,19 +104,21 @@ class CategoryScores:
         images: np.ndarray | None = None,
         probabilities: np.ndarray | None = None,
     ) -> None:
-        found, reference = site.boxes, site.reference
+        boxes, reference = site.boxes, site.reference
         q = None if reference is None else site.reference_right
-        rows = found.rows_of[category]
+        rows = boxes.rows_of[category]
         if images is None:
             at_half = site.right_at_half if probabilities is None else probabilities[AT_HALF]
-            images = found.image[rows[at_half[rows] > FOUND]]
+            images = boxes.image[rows[at_half[rows] > FOUND]]
             if reference is not None and q is not None:
-                others = reference.rows_of[category]
-                images = np.append(images, reference.image[others[q[others] > FOUND]])
+                reference_rows = reference.rows_of[category]
+                images = np.append(
+                    images, reference.image[reference_rows[q[reference_rows] > FOUND]]
+                )
             images = np.unique(images)
         self.images = images
         self.found = len(images) > 0  # whether any image has a box that may be right
-        highest = float(found.scores[rows].max(initial=0.0))
+        highest = float(boxes.scores[rows].max(initial=0.0))
         self._features = [
             name for name in features if reference is not None or name not in REFERENCE_FEATURES
         ]
@@ -128,18 +130,18 @@ class CategoryScores:
         # of each image of the site its number among those evaluated, -1 for the others
         place = np.full(len(site), -1)
         place[images] = np.arange(len(images))
-        rows = rows[place[found.image[rows]] >= 0]
+        rows = rows[place[boxes.image[rows]] >= 0]
         if probabilities is None:
-            p = site.calibration.probabilities(found.scores[rows], found.boxes[rows])
+            p = site.calibration.probabilities(boxes.scores[rows], boxes.boxes[rows])
         else:
             p = probabilities[:, rows]
-        at = place[found.image[rows]]
+        at = place[boxes.image[rows]]
         self._calibrated = CalibratedFeatures(
             site.calibration,
-            found.boxes[rows],
-            found.scores[rows],
+            boxes.boxes[rows],
+            boxes.scores[rows],
             at,
-            found.sizes[images].prod(axis=1),
+            boxes.sizes[images].prod(axis=1),
             probabilities=p,
             at_thresholds=points,
         )
@@ -147,17 +149,19 @@ class CategoryScores:
         self._unknown = [*REFERENCE_FEATURES, *(f"{BY_REFERENCE}{name}" for name in agreed)]
         read = agreed or {*self._features} & {*REFERENCE_FEATURES}
         if reference is not None and q is not None and read:
-            others = reference.rows_of[category]
-            others = others[place[reference.image[others]] >= 0]
+            reference_rows = reference.rows_of[category]
+            reference_rows = reference_rows[place[reference.image[reference_rows]] >= 0]
             self._reference = ReferenceFeatures(
-                Detections(found.boxes[rows], found.scores[rows], found.label[rows]),
+                Detections(boxes.boxes[rows], boxes.scores[rows], boxes.label[rows]),
                 at,
                 Detections(
-                    reference.boxes[others], reference.scores[others], reference.label[others]
+                    reference.boxes[reference_rows],
+                    reference.scores[reference_rows],
+                    reference.label[reference_rows],
                 ),
-                place[reference.image[others]],
+                place[reference.image[reference_rows]],
                 len(images),
-                q[others],
+                q[reference_rows],
                 at_thresholds=agreed,
             )
         calibrated = self._calibrated.values
@@ -166,7 +170,7 @@ class CategoryScores:
         agreement = {REFERENCE_COUNTS: self._reference.curve} if self._reference else {}
         weights = [name for name in calibrated if name.startswith(WEIGHT)]
         self.row: dict[str, Any] = {
-            "category": found.categories[category],
+            "category": boxes.categories[category],
             "n_images": max(len(images), 1),
             HIGHEST: highest,
             **{name: computed[name] for name in (*self._features, *weights)},
@@ -399,9 +403,9 @@ def with_pairs(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     names = [*FEATURES, EXPECTED_COUNTS, COUNTS, *(f"{target}_std" for target in AP_TARGETS)]
     names = [name for name in names if name in rows]
     if rows["category"].nunique() > 1:
-        each = [rows.pivot(index="source", columns="category", values=name) for name in names]
+        tables = [rows.pivot(index="source", columns="category", values=name) for name in names]
         rows = pd.concat(
-            [scores.add_prefix(f"{name}/") for name, scores in zip(names, each, strict=True)],
+            [scores.add_prefix(f"{name}/") for name, scores in zip(names, tables, strict=True)],
             axis=1,
         )
     else:

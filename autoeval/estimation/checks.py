@@ -82,10 +82,10 @@ def boxes_of_fit(
     n_sure = np.count_nonzero(boxes.scores > SURE)
     if n_sure < FEWEST_SURE or all(of_set.n != n_sure for of_set in looks.confident):
         return ()
-    new = _rows_as_bytes(boxes)
+    new_rows = _rows_as_bytes(boxes)
     for labelled in read_sites():
-        known = _rows_as_bytes(labelled.boxes)
-        if known and len(known & new) >= SAME * len(known):
+        fit_rows = _rows_as_bytes(labelled.boxes)
+        if fit_rows and len(fit_rows & new_rows) >= SAME * len(fit_rows):
             text = (
                 f"these boxes are those of the labelled set {labelled.name} of the fit: how "
                 "accurate the detector is there its labels say. Of new images give their own "
@@ -215,12 +215,16 @@ def outside_range(intervals: Mapping[str, PredictionInterval]) -> tuple[Notice, 
     intervals : mapping of str to PredictionInterval
         Of each category, or of one that has no name.
     """
-    outside = {name: of for name, of in intervals.items() if of.raw < 0 or of.raw > 1}
+    outside = {
+        name: interval
+        for name, interval in intervals.items()
+        if interval.raw < 0 or interval.raw > 1
+    }
     if not outside:
         return ()
-    what = [f"{name} {100 * interval.raw:.0f}".strip() for name, interval in outside.items()]
+    values = [f"{name} {100 * interval.raw:.0f}".strip() for name, interval in outside.items()]
     text = (
-        f"the regression predicts less than 0 or more than 100 points ({listed(what, 10)}): "
+        f"the regression predicts less than 0 or more than 100 points ({listed(values, 10)}): "
         "these images are unlike the labelled ones, so such a value is set to the edge and its "
         "interval is wider by the distance"
     )
@@ -368,8 +372,10 @@ def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]
     usual_words = np.isin(pairs["category"], PRECISION_OF).any()
     if point and not (point.measure == "precision" and usual_words):
         usual = listed(PRECISION_OF)
-        why = f"it is evidence of average precision, and at a threshold of the precision of {usual}"
-        return (_not_read(f"{why} alone"),)
+        reason = (
+            f"it is evidence of average precision, and at a threshold of the precision of {usual}"
+        )
+        return (_not_read(f"{reason} alone"),)
     strength = regression.reference_strength_
     if strength is None:
         return (
@@ -379,10 +385,12 @@ def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]
             ),
         )
     if not regression.reference_weight_:
-        why = "it agrees with the detector more than with the labels, as detectors of one family do"
+        reason = (
+            "it agrees with the detector more than with the labels, as detectors of one family do"
+        )
         if not strength.stronger:
-            why = "it is no stronger than the detector"
-        return (_not_read(f"{why} ({strength})"),)
+            reason = "it is no stronger than the detector"
+        return (_not_read(f"{reason} ({strength})"),)
     lacking = np.flatnonzero(np.isnan(pairs[REFERENCE_AP]))
     called = [f"{pairs['category'][k]} of {pairs['source'][k]}" for k in lacking]
     return (_without(called, len(pairs["category"])),) if called else ()
@@ -406,9 +414,9 @@ def reference_at_site(rows: Table, features: Sequence[str]) -> tuple[Notice, ...
     return (_without(called, len(lacking)),) if called else ()
 
 
-def _not_read(why: str) -> Notice:
+def _not_read(reason: str) -> Notice:
     """Note that the reference detector is not read, and why."""
-    text = f"the reference detector (--reference) is not read: {why}"
+    text = f"the reference detector (--reference) is not read: {reason}"
     return Notice("reference-not-read", text, severity="note")
 
 

@@ -59,7 +59,7 @@ FEWEST_OF_RANGE = 20
 """Pairs whose range says something: a new one like n others is outside theirs, by chance alone, in
 2 of n + 1 cases."""
 Bounds = dict[str, float]
-Others = Mapping[str, Regression | None]
+OtherRegressions = Mapping[str, Regression | None]
 """Regressions of other targets; None for precision at a threshold that no box of the labelled
 images is over."""
 
@@ -172,8 +172,8 @@ class Estimate(Result):
     @property
     def basis(self) -> str:
         """What the value rests on, in words: how many images, and why there is no interval."""
-        why = f"; {self.interval_method}" if math.isnan(self.lower) else ""
-        return f"from {counted(self.n_images, 'image')}{why}"
+        reason = f"; {self.interval_method}" if math.isnan(self.lower) else ""
+        return f"from {counted(self.n_images, 'image')}{reason}"
 
     def all_warnings(self) -> list[Notice]:
         """Return all warnings, that of the width among them, the most severe first."""
@@ -271,7 +271,11 @@ class Estimate(Result):
 
 
 def estimate_site(
-    site: Site, regression: Regression, others: Others, *, sampling: bool = True
+    site: Site,
+    regression: Regression,
+    other_regressions: OtherRegressions,
+    *,
+    sampling: bool = True,
 ) -> Estimate:
     """Estimate the accuracy at a site, with other targets from the same boxes.
 
@@ -281,8 +285,8 @@ def estimate_site(
         Calibrated, without labels.
     regression : Regression
         Of the target, at the floor of the site.
-    others : mapping of str to Regression or None
-        Of other targets, at the same floor; see `Others`.
+    other_regressions : mapping of str to Regression or None
+        Of other targets, at the same floor; see `OtherRegressions`.
     sampling : bool
         Whether `Estimate.sampling_std` is computed; otherwise it is NaN.
 
@@ -292,12 +296,12 @@ def estimate_site(
         With the site, whose ``row["rows"]`` are the scores, one row a category; without a value
         where nothing was found.
     """
-    regressions = (regression, *filter(None, others.values()))
+    regressions = (regression, *filter(None, other_regressions.values()))
     features = dict.fromkeys(name for fitted in regressions for name in fitted.features_)
     presence = site.presence
     scores = site_scores(site, list(features))
     if not any(category.found for category in scores):
-        return _nothing_found(site, regression, others)
+        return _nothing_found(site, regression, other_regressions)
     rows = site_rows(scores, presence)
     for column, name in ((SITE, site.known), (GROUP, site.group)):
         if name:
@@ -305,7 +309,12 @@ def estimate_site(
     n_images, blocks = len(site), site.blocks
     n_units = n_images if blocks is None else int(blocks.max()) + 1
     estimate = estimate_rows(
-        regression, rows, others, backbone=site.backbone, unseen=site.unseen, n_units=n_units
+        regression,
+        rows,
+        other_regressions,
+        backbone=site.backbone,
+        unseen=site.unseen,
+        n_units=n_units,
     )
     few_blocks: tuple[Notice, ...] = ()
     if estimate.interval_method != checks.NONE_OVER:
@@ -329,7 +338,7 @@ def estimate_site(
 def estimate_rows(
     regression: Regression,
     rows: Table,
-    others: Others | None = None,
+    other_regressions: OtherRegressions | None = None,
     *,
     backbone: str = "ResNet",
     unseen: float = 0.0,
@@ -344,8 +353,8 @@ def estimate_rows(
     rows : Table
         One row a category. With columns of `autoeval.sites.site` those that do not count are
         left out of the mean.
-    others : mapping of str to Regression or None, optional
-        Of other targets to estimate from the same rows; see `Others`.
+    other_regressions : mapping of str to Regression or None, optional
+        Of other targets to estimate from the same rows; see `OtherRegressions`.
     backbone : str
         Class of the detector's backbone.
     unseen : float
@@ -374,29 +383,34 @@ def estimate_rows(
     of_value: tuple[Notice, ...] = (checks.nothing_over_text(target),) if none_over else ()
     if not none_over:
         enough = len(regression.pairs_["category"]) >= FEWEST_OF_RANGE
-        known = regression.training_range_ if enough else {}
+        training_range = regression.training_range_ if enough else {}
         of_value = checks.of_scores(
-            interval.value, features, known, n_images=n_images, backbone=backbone, target=target
+            interval.value,
+            features,
+            training_range,
+            n_images=n_images,
+            backbone=backbone,
+            target=target,
         )
-    each: dict[str, PredictionInterval] = {}
+    category_intervals: dict[str, PredictionInterval] = {}
     if COUNTED in rows or len(rows["category"]) > 1:
         intervals = regression.predict(rows, unseen=unseen)
-        each = dict(zip(rows["category"], intervals, strict=True))
+        category_intervals = dict(zip(rows["category"], intervals, strict=True))
     # a category has a value also where its interval is too wide to be given
     of_category = {
         name: {**bounds(interval), "value": float(np.clip(interval.raw, 0, 1))}
-        for name, interval in each.items()
+        for name, interval in category_intervals.items()
     }
     known_effects = {n: regression.prior_.of_category(n) for n in counted["category"]}
     effects = {name: effect for name, effect in known_effects.items() if effect}
     # the precision of a category without a box over the threshold is undefined
     weights = zip(counted["category"], category_weights(counted, target), strict=True)
-    without = {name for name, weight in weights if not weight} if each else set()
+    without = {name for name, weight in weights if not weight} if category_intervals else set()
     undefined = [target] if none_over and target.startswith(PRECISION) else []
-    precisions = [name for name in others or () if name.startswith(PRECISION)]
+    precisions = [name for name in other_regressions or () if name.startswith(PRECISION)]
     undefined += [name for name in precisions if nothing_over(rows, name).all()]
     other_targets, of_others = _other_targets(
-        rows, regression, interval.value, others or {}, unseen
+        rows, regression, interval.value, other_regressions or {}, unseen
     )
     return Estimate(
         value=interval.value,
@@ -408,14 +422,16 @@ def estimate_rows(
         n_images=n_images,
         features=features,
         warnings=tuple(
-            dict.fromkeys((*checks.outside_range(each or {"": interval}), *of_value, *of_others))
+            dict.fromkeys(
+                (*checks.outside_range(category_intervals or {"": interval}), *of_value, *of_others)
+            )
         ),
         per_category={
             name: bounds(None) if name in without else of_category[name]
             for name in counted["category"]
-            if name in each
+            if name in category_intervals
         },
-        left_out=_left_out(rows, each, of_category, target),
+        left_out=_left_out(rows, category_intervals, of_category, target),
         raw=interval.raw,
         width_warning=checks.width(interval, target),
         category_effects=effects,
@@ -425,7 +441,11 @@ def estimate_rows(
 
 
 def _other_targets(
-    rows: Table, regression: Regression, value: float, others: Others, unseen: float
+    rows: Table,
+    regression: Regression,
+    value: float,
+    other_regressions: OtherRegressions,
+    unseen: float,
 ) -> tuple[dict[str, Bounds], list[Notice]]:
     """Estimate other targets than that of a value, and check them for loosely drawn labels.
 
@@ -437,8 +457,8 @@ def _other_targets(
         Of the target of the value.
     value : float
         The estimate.
-    others : mapping of str to Regression or None
-        See `Others`.
+    other_regressions : mapping of str to Regression or None
+        See `OtherRegressions`.
     unseen : float
         As in `estimate_rows`.
 
@@ -447,18 +467,18 @@ def _other_targets(
     tuple of dict and list of Notice
         ``value``, ``lower`` and ``upper`` of each other target, NaN where there is none; notices.
     """
-    if not others:
+    if not other_regressions:
         return {}, []
-    none_over = [name for name in others if nothing_over(rows, name).all()]
+    none_over = [name for name in other_regressions if nothing_over(rows, name).all()]
     estimates = {
         name: bounds(
             without_boxes(name)
             if name in none_over
-            else other.predict_mean(rows, unseen=unseen)
-            if other
+            else fitted.predict_mean(rows, unseen=unseen)
+            if fitted
             else None
         )
-        for name, other in others.items()
+        for name, fitted in other_regressions.items()
     }
     values = {regression.target: value}
     values |= {
@@ -468,17 +488,23 @@ def _other_targets(
     if none_over:
         notices.append(checks.nothing_over_text(none_over[0]))
     elif any(name.startswith(PRECISION) for name in values):
-        every: Others = {regression.target: regression, **others}
+        every: OtherRegressions = {regression.target: regression, **other_regressions}
         precise = [
             fitted for name, fitted in every.items() if name.startswith(PRECISION) and fitted
         ]
         read = bool(precise) and all(fitted.reads_reference(rows).all() for fitted in precise)
         notices += () if read else (checks.PRECISION_HARDLY_KNOWN,)
-        notices += [checks.no_box_in_fit(name) for name, other in others.items() if other is None]
+        notices += [
+            checks.no_box_in_fit(name)
+            for name, fitted in other_regressions.items()
+            if fitted is None
+        ]
     return estimates, notices
 
 
-def _nothing_found(site: Site, regression: Regression, others: Others) -> Estimate:
+def _nothing_found(
+    site: Site, regression: Regression, other_regressions: OtherRegressions
+) -> Estimate:
     """Return an estimate without a value, for a site without a likely box.
 
     No interval stands in for it: every score is of boxes, so none says whether there are objects
@@ -487,7 +513,7 @@ def _nothing_found(site: Site, regression: Regression, others: Others) -> Estima
     """
     n_images, target = len(site), regression.target
     rows = table_of([{"n_images": n_images, HIGHEST: float(site.boxes.scores.max(initial=0.0))}])
-    every = (target, *others)
+    every = (target, *other_regressions)
     none_over = [name for name in every if nothing_over(rows, name).all()]
     estimates = {name: bounds(without_boxes(name) if name in none_over else None) for name in every}
     interval = estimates.pop(target)
@@ -562,7 +588,7 @@ def sampling_std(
 
 def _left_out(
     rows: Table,
-    each: Mapping[str, PredictionInterval],
+    intervals: Mapping[str, PredictionInterval],
     of_category: Mapping[str, Bounds],
     target: str,
 ) -> dict[str, Bounds]:
@@ -572,7 +598,7 @@ def _left_out(
     ----------
     rows : Table
         One row a category; without the column `COUNTED` all count.
-    each : mapping of str to PredictionInterval
+    intervals : mapping of str to PredictionInterval
         Of each category.
     of_category : mapping of str to dict
         Their values and ends.
@@ -592,7 +618,7 @@ def _left_out(
         with_it = counted.copy()
         with_it[k] = True
         weights = category_weights({**rows, COUNTED: with_it}, target)
-        values = np.nan_to_num([each[name].raw for name in categories])
+        values = np.nan_to_num([intervals[name].raw for name in categories])
         objects = rows[EXPECTED_OBJECTS]
         left_out[categories[k]] = {
             **of_category[categories[k]],

@@ -206,20 +206,20 @@ class AccuracyEstimator:
         InputError
             If there is no such target, or no row has a finite accuracy of it.
         """
-        made = self.regressions_.get((target, self.level))
-        if made is None:
+        regression = self.regressions_.get((target, self.level))
+        if regression is None:
             floor = self.looks_.floor if self.looks_ else FULL
-            made, rows = Regression(target=target, level=self.level, floor=floor), self.rows_
+            regression, rows = Regression(target=target, level=self.level, floor=floor), self.rows_
             wide = any("/" in str(name) for name in rows)
             if wide:
                 from autoeval.estimation.category_scores import pair_rows
 
                 rows = pair_rows(self.table_)
-            made.fit(rows)
+            regression.fit(rows)
             if wide:
-                made.table_ = self.rows_
-            self.regressions_[target, self.level] = made
-        return made
+                regression.table_ = self.rows_
+            self.regressions_[target, self.level] = regression
+        return regression
 
     def regressions_of(self, targets: Iterable[str] | None = None) -> dict[str, Regression | None]:
         """Return the regression of each target; None for precision that the fit cannot estimate.
@@ -295,16 +295,16 @@ class AccuracyEstimator:
         """
         if not floor:
             return self
-        there = self.floors_[floor]
+        floor_fit = self.floors_[floor]
         # Sets of the fit were described with all their boxes.
         return replace(
             self,
-            rows_=there.rows,
+            rows_=floor_fit.rows,
             looks_=replace(self.known_looks(), floor=floor, floors=(), confident=()),
-            calibration_=there.calibration,
+            calibration_=floor_fit.calibration,
             floors_={},
             fit_result_=None,
-            regressions_=there.regressions,
+            regressions_=floor_fit.regressions,
         )
 
     @property
@@ -315,8 +315,10 @@ class AccuracyEstimator:
         """
         from autoeval.labels.assistance import LabelAssistance
 
-        made = self.assistance_
-        return LabelAssistance.from_dict(made) if isinstance(made, Mapping) else made
+        assistance = self.assistance_
+        return (
+            LabelAssistance.from_dict(assistance) if isinstance(assistance, Mapping) else assistance
+        )
 
     @property
     def categories_(self) -> Categories | None:
@@ -462,11 +464,12 @@ class AccuracyEstimator:
                 "`group` (--group)."
             )
         # names, also where somebody numbers sites and groups
-        known, of_group = "" if site is None else str(site), "" if group is None else str(group)
+        site_name = "" if site is None else str(site)
+        group_name = "" if group is None else str(group)
         if site is not None:
-            self.regression_.accuracies_at(known)  # refused where the fit has none of this name
+            self.regression_.accuracies_at(site_name)  # refused where the fit has none of this name
         if group is not None:
-            self.regression_.check_group(of_group)
+            self.regression_.check_group(group_name)
         point = OperatingPoint.of(self.target)
         if point is None and score_thr is None and iou != IOUS[0]:
             raise InputError(
@@ -486,8 +489,8 @@ class AccuracyEstimator:
             keep=keep,
             watch=watch,
         )
-        new_site = replace(new_site, known=known, group=of_group)
-        if self.looks_ and not known:
+        new_site = replace(new_site, known=site_name, group=group_name)
+        if self.looks_ and not site_name:
             again = boxes_of_fit(new_site.boxes, self.looks_, self.sites_.read)
             new_site = replace(new_site, warnings=(*new_site.warnings, *again))
         return self.predict_site(new_site, score_thr, iou)
@@ -566,8 +569,8 @@ class AccuracyEstimator:
             )
             of_fit = self.looks_.warnings if self.looks_ else ()
             site = replace(site, warnings=(*site.warnings, *of_fit))
-        there = checked_present(present, named, site.boxes.categories)
-        return replace(site, named=bool(named), present=there)
+        present_categories = checked_present(present, named, site.boxes.categories)
+        return replace(site, named=bool(named), present=present_categories)
 
     def predict_site(
         self,
@@ -607,7 +610,7 @@ class AccuracyEstimator:
             unseen = max(site.unseen, looks.widening)
             site = replace(site, warnings=(*site.warnings, *unlike), unseen=unseen)
         fit = self.at_floor(site.floor)
-        others = {} if brief else fit.regressions_of()
+        other_regressions = {} if brief else fit.regressions_of()
         point = OperatingPoint.of(self.target)
         if point is not None:
             score_thr, iou = point.score_thr, point.iou
@@ -618,12 +621,12 @@ class AccuracyEstimator:
                     "F1: leave out either the site or the score threshold."
                 )
             points = [name for name in points_at(score_thr, iou) if name != self.target]
-            others |= fit.regressions_of(points)
+            other_regressions |= fit.regressions_of(points)
         if fit.calibration_ is None:
             raise InputError("This estimator has no calibration: fit it by `autoeval.fit`.")
         of_reference = fit.reference_calibration_
         site = replace(site, calibration=fit.calibration_, reference_calibration=of_reference)
-        return estimate_site(site, fit.regression_, others, sampling=not brief)
+        return estimate_site(site, fit.regression_, other_regressions, sampling=not brief)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images, without its boxes.
@@ -649,8 +652,10 @@ class AccuracyEstimator:
         """
         from autoeval.estimation.category_scores import pair_rows
 
-        others = self.regressions_of()
-        return estimate_rows(self.regression_, pair_rows(rows), others, backbone=backbone)
+        other_regressions = self.regressions_of()
+        return estimate_rows(
+            self.regression_, pair_rows(rows), other_regressions, backbone=backbone
+        )
 
     def predict_left_out(self) -> np.ndarray:
         """Estimate each of `rows_` by other groups; see `Regression.predict_left_out`."""

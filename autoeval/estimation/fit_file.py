@@ -213,7 +213,7 @@ def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:
     rows, floors = fields["rows_"], fields["floors_"]
     tables = [rows]
     if floors:
-        parts = {np.nan: rows, **{floor: there.rows for floor, there in floors.items()}}
+        parts = {np.nan: rows, **{floor: floor_fit.rows for floor, floor_fit in floors.items()}}
         # of sample sets rows name no category
         tables = [
             {**part, FLOOR: np.full(len(part["source"]), floor)} for floor, part in parts.items()
@@ -257,9 +257,9 @@ def read_fit(path: PathLike) -> dict[str, Any]:
         floor_of_row = table.pop(FLOOR)
         parts = dict[str, dict[str, np.ndarray]]()
         for name in ("nan", *metadata["floors"]):
-            here = np.isclose(floor_of_row, float(name), rtol=0, atol=0, equal_nan=True)
+            on_floor = np.isclose(floor_of_row, float(name), rtol=0, atol=0, equal_nan=True)
             parts[name] = {}
-            for column, values in rows_where(table, here).items():
+            for column, values in rows_where(table, on_floor).items():
                 is_number = values.dtype.kind == "f"
                 empty = np.isnan(values).all() if is_number else all(v is None for v in values)
                 if not empty:  # else it is a column of other floors

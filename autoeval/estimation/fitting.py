@@ -131,8 +131,8 @@ def read_with_strongest(
         "of all in the same order",
         severity="note",
     )
-    first, *others = every[best]
-    return [first.noting(note), *others], {CHOSEN: {"number": best, "of": len(several)}}
+    first_site, *later_sites = every[best]
+    return [first_site.noting(note), *later_sites], {CHOSEN: {"number": best, "of": len(several)}}
 
 
 def reference_strength(sets: Sequence[Site]) -> float:
@@ -270,10 +270,10 @@ def fit_labelled(
     settings : FitSettings
         See `FitSettings`.
     """
-    made, context = observed_labels(
+    site, context = observed_labels(
         run, labels, img_dir=img_dir, group=group, folder=folder, categories=categories
     )
-    return fit_sets([made], context=context, settings=settings, run=run)
+    return fit_sets([site], context=context, settings=settings, run=run)
 
 
 def fit_sites(
@@ -505,18 +505,18 @@ def join_fits(
         If the fits are of different detectors or passes, share a labelled set, do not hold their
         sites, or give a category different words.
     """
-    (first, one), *_ = fits.items()
-    for name, other in fits.items():
-        if ("detector" in one.context_) != ("detector" in other.context_):
+    (first_name, first_estimator), *_ = fits.items()
+    for name, estimator in fits.items():
+        if ("detector" in first_estimator.context_) != ("detector" in estimator.context_):
             raise InputError("Fits on predictions and fits with a detector are not joined.")
-        _check_same_detector(first, one, name, other)
+        _check_same_detector(first_name, first_estimator, name, estimator)
     sites = {name: _sites_of(name, fitted) for name, fitted in fits.items()}
     sets = [
         labelled_set
         for name, names in names_of_sites(sites).items()
         for labelled_set in named_sets(sites[name], names)
     ]
-    context = {name: value for name, value in one.context_.items() if name != "task"}
+    context = {name: value for name, value in first_estimator.context_.items() if name != "task"}
     if any(labelled_set.reference is None for labelled_set in sets):
         sets = [replace(labelled_set, reference=None) for labelled_set in sets]
         if "pass" in context:
@@ -524,7 +524,7 @@ def join_fits(
     if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
         context.pop(CHOSEN, None)  # they read references of different places in their lists
     joined = fit_sets(sets, context=context | _words_of(fits), settings=FitSettings(target, level))
-    return replace(joined, loading_=one.loading_)
+    return replace(joined, loading_=first_estimator.loading_)
 
 
 def _sites_of(name: str, fitted: AccuracyEstimator) -> tuple[Site, ...]:
@@ -585,8 +585,10 @@ def names_of_sites(
     """
     short = dict(zip(sites, short_names(list(sites)), strict=True))
     renamed: dict[str, dict[str, str]] = {name: {} for name in sites}
-    for (one, first), (other, second) in itertools.combinations(sites.items(), 2):
-        for a, b in itertools.product(first, second):
+    for (first_name, first_sites), (second_name, second_sites) in itertools.combinations(
+        sites.items(), 2
+    ):
+        for a, b in itertools.product(first_sites, second_sites):
             common = [k for k in _labelled_categories(a) if k in _labelled_categories(b)]
             same_images = _image_ids(a) == _image_ids(b) and _same_labels(a, b, common)
             if a.evaluation.content_key == b.evaluation.content_key or (
@@ -594,11 +596,11 @@ def names_of_sites(
             ):
                 names = listed(list(dict.fromkeys([a.name, b.name])))
                 raise InputError(
-                    f"The labelled set {names} is in more than one of {listed([one, other])}. Each "
-                    "counts once: leave one of them out."
+                    f"The labelled set {names} is in more than one of "
+                    f"{listed([first_name, second_name])}. Each counts once: leave one of them out."
                 )
             if a.name == b.name and not same_images:
-                for fit in (one, other):
+                for fit in (first_name, second_name):
                     renamed[fit][a.name] = f"{short[fit]}/{a.name}"
     return renamed
 
@@ -639,11 +641,11 @@ def _labelled_categories(labelled: Site) -> list[str]:
 
 
 def _check_same_detector(
-    first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator
+    first_name: str, first_estimator: AccuracyEstimator, name: str, estimator: AccuracyEstimator
 ) -> None:
     """Raise `InputError` for fits of different detectors or passes, but for their references."""
-    words = set(other.known_looks().categories)
-    words_of_first = set(one.known_looks().categories)
+    words = set(estimator.known_looks().categories)
+    words_of_first = set(first_estimator.known_looks().categories)
     if not words & words_of_first:
         raise InputError(
             f"{name} knows {listed(sorted(words), 10)}, the first fit "
@@ -657,9 +659,9 @@ def _check_same_detector(
         }
 
     try:
-        refuse_differences(compared(one.context_), compared(other.context_))
+        refuse_differences(compared(first_estimator.context_), compared(estimator.context_))
     except InputError as error:
-        raise InputError(f"{first} and {name} do not go together. {error}") from error
+        raise InputError(f"{first_name} and {name} do not go together. {error}") from error
 
 
 def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -162,7 +162,7 @@ class Predictions:
             )
         if self.names:
             numbers, of_images = read_names(self.names), {}
-        how = ReadAs(
+        reading = ReadAs(
             numbers,
             words,
             self.columns,
@@ -171,17 +171,17 @@ class Predictions:
             undecided=True,
             of_images=of_images,
         )
-        clean = read_boxes(self.path, how, images, where)
+        clean = read_boxes(self.path, reading, images, where)
         if of_fit is not None and clean.numbering.others:
             clean = numbered_by_fit(clean, of_fit, kind, self.name)
         reference = None
         if self.references:
-            how = ReadAs(numbers, clean.categories)
+            reading = ReadAs(numbers, clean.categories)
             if self.reference_names:
-                how = ReadAs(read_names(self.reference_names), clean.categories)
+                reading = ReadAs(read_names(self.reference_names), clean.categories)
             elif of_images and self.numbering in ("", IMAGES):
-                how = replace(how, undecided=True, of_images=of_images)
-            reference = self._read_reference(clean, how)
+                reading = replace(reading, undecided=True, of_images=of_images)
+            reference = self._read_reference(clean, reading)
         # Frames of a video show the same things for a while; see `time_blocks`.
         blocks = clean.run.blocks if clean.run and clean.run.knows_images else None
         left_out = (*clean.left_out, *(reference.left_out if reference is not None else ()))
@@ -189,14 +189,14 @@ class Predictions:
         uncovered = [*clean.uncovered, *(reference.uncovered if reference is not None else ())]
         return site.without_images(uncovered) if uncovered else site
 
-    def _read_reference(self, clean: Boxes, how: ReadAs) -> Boxes:
+    def _read_reference(self, clean: Boxes, reading: ReadAs) -> Boxes:
         """Read a reference's boxes on the same images, in the same words; there may be none.
 
         Parameters
         ----------
         clean : Boxes
             Those of the detector, whose images and categories the result has.
-        how : ReadAs
+        reading : ReadAs
             How category numbers of the reference are read.
 
         Raises
@@ -205,7 +205,7 @@ class Predictions:
             If the reference shares no category with the detector, or cannot be read.
         """
         path = self.references[0]
-        reference = read_boxes(path, how, clean.images, str(self.name))
+        reference = read_boxes(path, reading, clean.images, str(self.name))
         numbering = reference.numbering
         if self.numbering == IMAGES and IMAGES in (numbering.used, *numbering.others):
             reference = reference.numbered(IMAGES)
@@ -340,16 +340,18 @@ def named_categories(
     >>> named_categories(["vehicle"], {"vehicle": ["car", "bus"], "dog": ["dog"]})
     {'vehicle': ['car', 'bus']}
     """
-    known = {name: list(words) for name, words in (of_fit or {}).items()}
+    fit_categories = {name: list(words) for name, words in (of_fit or {}).items()}
     if not given:
-        return None if of_fit is None else known
+        return None if of_fit is None else fit_categories
     if isinstance(given, str):
         given = [given]
     named = given if isinstance(given, Mapping) else {name: [name] for name in given}
     categories = {}
     for name, words in named.items():
         listed_words = [words] if isinstance(words, str) else list(words or [name])
-        categories[name] = known.get(name, [name]) if listed_words == [name] else listed_words
+        categories[name] = (
+            fit_categories.get(name, [name]) if listed_words == [name] else listed_words
+        )
     return categories
 
 
@@ -440,7 +442,7 @@ def is_coco_file(path: Path, layout: str | None = None) -> bool:
     return is_json(path) and path.is_file() and layout in (None, "coco")
 
 
-def plan_beside(labels: GivenLabels) -> Path | None:
+def plan_folder_of(labels: GivenLabels) -> Path | None:
     """Return the folder of the plan that drew the labelled images, where labels lie in one.
 
     Parameters
@@ -506,8 +508,8 @@ def read_labels(
 
     folder = None if img_dir is None else os.fspath(img_dir)
     content = load_labels(path, folder, layout=layout, **(options or {}))
-    there = (Path(folder or "") / image.file_name for image in content.images)
-    if is_coco and not any(path.is_file() for path in there):
+    image_paths = (Path(folder or "") / image.file_name for image in content.images)
+    if is_coco and not any(path.is_file() for path in image_paths):
         raise InputError(
             f"Expected images of {path} in {img_dir} but found none of them there: check "
             "`img_dir` (--img-dir), or leave it out."
@@ -515,15 +517,15 @@ def read_labels(
     return content
 
 
-def other_reference(given: bool) -> InputError:
+def other_reference(has_reference: bool) -> InputError:
     """Return the error of a reference detector that is not read, or none where one is needed.
 
     Parameters
     ----------
-    given : bool
+    has_reference : bool
         Whether there is one for the new images.
     """
-    if given:
+    if has_reference:
         return InputError(
             "This estimator was fitted without a reference detector (`reference`, --reference), so "
             "it would not be read: leave it out, or fit again with it."

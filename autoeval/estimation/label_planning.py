@@ -134,7 +134,7 @@ class PlannedSite:
         Fingerprint.
     blocks : ndarray of shape (M,), optional
         Blocks of time, in the order of the images; by default each image is its own.
-    others : ProbableLabels, optional
+    reference_boxes : ProbableLabels, optional
         Boxes of another detector on the same images.
     right : ndarray of shape (N,), optional
         True-positive probability of each box at IoU .5, where no influence is predicted.
@@ -147,7 +147,7 @@ class PlannedSite:
     priors: Mapping[str, ValueWithError] = field(default_factory=dict)
     detector: str = ""
     blocks: np.ndarray | None = None
-    others: ProbableLabels | None = None
+    reference_boxes: ProbableLabels | None = None
     right: np.ndarray | None = None
     named: bool = False
     rest: Boxes | None = None
@@ -196,7 +196,7 @@ def make_plan(
         If `n` is not from 1 to the number of images.
     """
     site = PlannedSite() if site is None else site
-    n, others, n_images = request.n, site.others, len(boxes.images)
+    n, reference_boxes, n_images = request.n, site.reference_boxes, len(boxes.images)
     if not 1 <= n <= n_images:
         raise InputError(f"Expected 1 to {n_images} images to label (all there are) but got {n}.")
     point = OperatingPoint.of(request.target)
@@ -213,7 +213,7 @@ def make_plan(
             holding = expected_holding(boxes, probabilities[AT_HALF], n_true)
         by_levels = (
             np.stack([of_category[levels].mean(axis=0) for levels in LEVELS.values()])
-            for of_category in assistance.predict(boxes, others, rankings)
+            for of_category in assistance.predict(boxes, reference_boxes, rankings)
         )
         influence = ByImage.of(by_levels, n_images)
         likely = with_few_bits(probabilities[IOUS.index(round(wanted.iou, 6))])
@@ -232,7 +232,7 @@ def make_plan(
         seed=request.seed or 0,
         order=BY_TIME if by_time else BY_INFLUENCE if by_influence else BY_CHANCE,
         blocks=blocks,
-        mixing=assistance.mixing_weights(others) if assistance else NO_INFLUENCE,
+        mixing=assistance.mixing_weights(reference_boxes) if assistance else NO_INFLUENCE,
         small_sample_bias=assistance.small_sample_bias if assistance else 0.0,
         priors=dict(site.priors),
         target=request.target,
@@ -255,9 +255,9 @@ def make_plan(
     across = plan.sequence
     if not by_time:
         across = np.argsort(plan.predicted(plan.target)[-1], kind="stable")
-    if others is None or by_time or request.everywhere or point is not None:
+    if reference_boxes is None or by_time or request.everywhere or point is not None:
         return replace(plan, sequence=balanced_order(across, seed=plan.seed))
-    disagreement = others.disagreement(boxes, probabilities[AT_HALF])
+    disagreement = reference_boxes.disagreement(boxes, probabilities[AT_HALF])
     sizes, mean = np.ones(n_images), disagreement.mean()  # how often each is drawn, of mean 1
     if mean > 0:
         sizes = 1 - DISAGREEING + DISAGREEING * disagreement / mean
@@ -382,12 +382,12 @@ def error_elsewhere(held_out: Table, level: float) -> ErrorOfPrior | None:
         with_error({"value": value, "lower": lower, "upper": upper}, level)
         for value, lower, upper in ends
     ]
-    known = [k for k, prior in enumerate(priors) if prior.known]
-    groups = held_out["group"][known].tolist()
+    rows = [k for k, prior in enumerate(priors) if prior.known]
+    groups = held_out["group"][rows].tolist()
     if len(set(groups)) < FEWEST_GROUPS:
         return None
-    estimates, stated = np.array([(priors[k].value, priors[k].error) for k in known]).T
-    truths = held_out["true"][known]
+    estimates, stated = np.array([(priors[k].value, priors[k].error) for k in rows]).T
+    truths = held_out["true"][rows]
     return fit_error_of_prior(estimates, truths, groups, stated=stated)
 
 
@@ -458,9 +458,9 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     n, counted = request.n, _counted_part(site)
     right: np.ndarray | None = None
     if request.predicted:
-        pool, others = counted.pool, ProbableLabels.of_reference(counted)
+        pool, reference_boxes = counted.pool, ProbableLabels.of_reference(counted)
     else:
-        pool, others = counted.boxes, None
+        pool, reference_boxes = counted.boxes, None
         top = top_detections(pool.image, pool.label, pool.scores)
         pool, right = pool.where(top), counted.right_at_half[top]
     rest = None if site.nothing_found else _other_boxes(site, pool)
@@ -468,7 +468,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     if threshold and threshold.measure == "precision" and not request.everywhere:
         images_over, without_box = with_boxes_over(pool, rest, threshold.score_thr)
         right = None if right is None else right[np.isin(pool.image, images_over)]
-        pool, others = pool.on_images(images_over), None
+        pool, reference_boxes = pool.on_images(images_over), None
         rest = None if rest is None else rest.on_images(images_over)
         n = min(n, len(images_over))
     in_pool = {image.image_id for image in pool.images}
@@ -480,7 +480,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
         detector=site.detector or fingerprint_of(site),
         blocks=blocks_of(images or list(pool.images), frames=request.frames),
-        others=others,
+        reference_boxes=reference_boxes,
         right=right,
         named=site.named,
         rest=rest,
@@ -505,8 +505,10 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     )
     plan = make_plan(pool, assistance, of_fit, planned)
     whole = {end: getattr(estimate, end) for end in ENDS}
-    each = {f"{fit.target}/{name}": interval for name, interval in estimate.per_category.items()}
-    return replace(plan, printed={fit.target: whole, **estimate.other_targets, **each})
+    per_category = {
+        f"{fit.target}/{name}": interval for name, interval in estimate.per_category.items()
+    }
+    return replace(plan, printed={fit.target: whole, **estimate.other_targets, **per_category})
 
 
 def plan_of_sample(fit: Planning, estimate: Estimate, labels: LabelSet) -> LabelPlan:
@@ -583,10 +585,10 @@ def _other_boxes(site: Site, pool: Boxes) -> Boxes | None:
     words = set(vocabulary)
     if not site.named:
         words = {vocabulary[k] for k in np.unique(site.boxes.label)}
-    others = sorted(words - set(pool.categories))
-    if not others:
+    other_words = sorted(words - set(pool.categories))
+    if not other_words:
         return None
-    boxes = site.boxes.as_categories(others, {name: name for name in others})
+    boxes = site.boxes.as_categories(other_words, {name: name for name in other_words})
     boxes = replace(boxes, images=pool.images)
     return boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
 
@@ -636,14 +638,14 @@ def check_plan(
         If images, categories, known site, group, boxes or detector, target, level or
         IoU differ.
     """
-    other = _difference(plan, estimate)
-    if not other and iou not in (None, plan.iou):
-        other = f"an IoU of {plan.iou:g}, not {iou:g}"
-    if other:
+    difference = _difference(plan, estimate)
+    if not difference and iou not in (None, plan.iou):
+        difference = f"an IoU of {plan.iou:g}, not {iou:g}"
+    if difference:
         raise InputError(
-            f"{folder} holds a plan for {other}. Take the folder of a plan for this, plan into "
-            "another folder, or keep the labels elsewhere: without a plan in their folder they are "
-            "taken as a simple random sample."
+            f"{folder} holds a plan for {difference}. Take the folder of a plan for this, plan "
+            "into another folder, or keep the labels elsewhere: without a plan in their folder "
+            "they are taken as a simple random sample."
         )
 
 
@@ -773,9 +775,11 @@ def _check_draw(
     pool = shown or list(plan.found.images)
     seed, frames = request.seed, request.frames
     if seed is not None and seed != plan.seed:
-        other = f"drawn with --seed {plan.seed}, not {seed}"
+        difference = f"drawn with --seed {plan.seed}, not {seed}"
     elif frames is not None and (blocks_of(pool, frames=frames) != plan.blocks).any():
-        other = f"with other blocks of frames than --frames {frames} makes"
+        difference = f"with other blocks of frames than --frames {frames} makes"
     else:
         return
-    raise InputError(f"{folder} holds a plan {other}: leave that out, or plan into another folder.")
+    raise InputError(
+        f"{folder} holds a plan {difference}: leave that out, or plan into another folder."
+    )

@@ -131,16 +131,18 @@ def set_of_detector(site: Site) -> Site:
         As `labelled_site`, or if hardly a box is right; of a task, one of whose sites may be hard,
         that is a warning.
     """
-    what = f"what the detector found on {site.name}"
-    floor = check_floor(site.boxes, what, complete=False, ran=True)
-    limit = check_limit(site.boxes, what, ran=True)
-    made = labelled_site(replace(site, left_out=(*site.left_out, *floor), warnings=limit))
-    if made.everywhere:
-        return _noting_all_wrong(made, what, "are the labels of these images, in its words?")
-    if _mean_right(made) < HARDLY_RIGHT:
-        others = "Are the labels of these images, in pixels of them?"
-        raise _hardly_right(made, what, "by its labels", others)
-    return made
+    boxes_name = f"what the detector found on {site.name}"
+    floor = check_floor(site.boxes, boxes_name, complete=False, ran=True)
+    limit = check_limit(site.boxes, boxes_name, ran=True)
+    labelled = labelled_site(replace(site, left_out=(*site.left_out, *floor), warnings=limit))
+    if labelled.everywhere:
+        return _noting_all_wrong(
+            labelled, boxes_name, "are the labels of these images, in its words?"
+        )
+    if _mean_right(labelled) < HARDLY_RIGHT:
+        question = "Are the labels of these images, in pixels of them?"
+        raise _hardly_right(labelled, boxes_name, "by its labels", question)
+    return labelled
 
 
 def labels_with_files(
@@ -182,15 +184,15 @@ def labels_with_files(
     content = read_labels(labels, img_dir)
     name = content.path.name
     site = name.removesuffix(".gz").rpartition(".")[0] or name
-    made = _with_files(
+    labelled = _with_files(
         site, content, files, group=group, words=words or None, unpredicted=unpredicted
     )
-    called = {*made.looks.categories, *content.categories}
+    called = {*labelled.looks.categories, *content.categories}
     unknown = [word for word in words or () if word not in called]
     if not unknown:
-        return made
+        return labelled
     text = f"neither a box nor a label is called {listed(unknown)}: check the word"
-    return made.noting(Notice("word-not-known", text))
+    return labelled.noting(Notice("word-not-known", text))
 
 
 def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
@@ -297,13 +299,15 @@ def _with_files(
         looks = replace(looks, numbers={**numbers, **looks.numbers})
     lost, mismatch = never_predicted(site.boxes, truth, words if everywhere else None)
     if not everywhere:
-        known = [name for name in categories if name not in lost or unpredicted]
-        if np.isin(truth.label, [k for k, name in enumerate(categories) if name in known]).any():
-            categories = known
-            truth = labelled_boxes(content, known, images=site.boxes.images)
+        predicted_categories = [name for name in categories if name not in lost or unpredicted]
+        if np.isin(
+            truth.label, [k for k, name in enumerate(categories) if name in predicted_categories]
+        ).any():
+            categories = predicted_categories
+            truth = labelled_boxes(content, predicted_categories, images=site.boxes.images)
     of_categories = site.as_categories(categories, words)
     limit = check_limit(site.boxes, str(files.name))
-    made = labelled_site(
+    labelled = labelled_site(
         replace(
             of_categories,
             looks=looks,
@@ -316,11 +320,11 @@ def _with_files(
         )
     )
     if everywhere:
-        return _noting_all_wrong(made, str(files.name))
-    if _mean_right(made) < HARDLY_RIGHT:
-        why = _why_not_right(made, mismatch)
-        raise _hardly_right(made, str(files.name), f"by {content.path}", why)
-    return made
+        return _noting_all_wrong(labelled, str(files.name))
+    if _mean_right(labelled) < HARDLY_RIGHT:
+        question = _why_not_right(labelled, mismatch)
+        raise _hardly_right(labelled, str(files.name), f"by {content.path}", question)
+    return labelled
 
 
 def _why_not_right(labelled: Site, mismatch: Sequence[str]) -> str:
@@ -357,27 +361,27 @@ def check_some_right(sets: Sequence[Site]) -> None:
         raise _hardly_right(max(sets, key=_mean_right), f"those {where}", "by the labels", question)
 
 
-def _mean_right(made: Site) -> float:
+def _mean_right(site: Site) -> float:
     """Return the mAP at IoU .5, mean over the categories with labels enough."""
-    return float(np.mean(made.evaluation.average_precision[made.evaluation.enough, 0]))
+    return float(np.mean(site.evaluation.average_precision[site.evaluation.enough, 0]))
 
 
-def _hardly_right(made: Site, boxes: str, labels: str, question: str) -> InputError:
+def _hardly_right(site: Site, boxes: str, labels: str, question: str) -> InputError:
     """Return the error of a set hardly a box of which is right."""
     return InputError(
-        f"Hardly a box of {boxes} is right {labels}: mAP50 {_mean_right(made):.1%}, mean over "
+        f"Hardly a box of {boxes} is right {labels}: mAP50 {_mean_right(site):.1%}, mean over "
         f"categories, so nothing can be learned from them. {question}"
     )
 
 
-def _noting_all_wrong(made: Site, what: str, question: str = FILES_WRONG) -> Site:
+def _noting_all_wrong(site: Site, boxes_name: str, question: str = FILES_WRONG) -> Site:
     """Note a set no category of which has a mAP50 over `ALL_WRONG`, as with other numbers."""
-    if made.evaluation.average_precision[made.evaluation.enough, 0].max() > ALL_WRONG:
-        return made
-    return made.noting(
+    if site.evaluation.average_precision[site.evaluation.enough, 0].max() > ALL_WRONG:
+        return site
+    return site.noting(
         Notice(
             "nothing-right",
-            f"no category of {what} is right anywhere (mAP50 under 1): {question}",
+            f"no category of {boxes_name} is right anywhere (mAP50 under 1): {question}",
         )
     )
 
@@ -430,8 +434,10 @@ def observed_labels(
         task = replace(any_task(categories, words), name=name)
         seed_set = seed_set_of(content, name, task.categories, words=task.detector_mapping)
         place = folder and folder / "sources" / name
-        made = _observed(run, seed_set, task, group=group or name, folder=place, everywhere=True)
-        return made, run.observer(task).context()
+        labelled = _observed(
+            run, seed_set, task, group=group or name, folder=place, everywhere=True
+        )
+        return labelled, run.observer(task).context()
     common = tuple(dict.fromkeys(word for word in words if word in content.categories))
     if not common:
         numbers = all(word.isdecimal() for word in words)
@@ -449,10 +455,10 @@ def observed_labels(
     if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
         raise too_few_labels(name)
     task = any_task({word: [word] for word in common}, words)
-    made = _observed(run, seed_set, task, group=group, folder=folder)
+    labelled = _observed(run, seed_set, task, group=group, folder=folder)
     context = run.observer().context()
     del context["task"]  # of every category that is found
-    return made, context
+    return labelled, context
 
 
 def observed_sources(
@@ -503,9 +509,9 @@ def _observed(
     """Run a detector over the images of a seed set, in its own words, and translate its boxes."""
     from autoeval.io.tasks.seed_set import SeedSetSamples
 
-    own = own_words(run.loaded)
-    observer = keeping(run.observer(own), run.keeping(folder))
-    lookup = task.lookup(own.categories)  # the detector's own may hold one twice, as "N/A"
+    own_task = own_words(run.loaded)
+    observer = keeping(run.observer(own_task), run.keeping(folder))
+    lookup = task.lookup(own_task.categories)  # the detector's own may hold one twice, as "N/A"
     samples = SeedSetSamples(seed_set)
     evidence, truth, log = [], [], PassLog()
     with observer.begin(samples, len(samples), f"observing {seed_set.name}") as bar:
@@ -516,7 +522,7 @@ def _observed(
     log.check(len(evidence))
     lost = unreadable_warning(list(log.unreadable.values()), len(samples))
     site = Site.of_evidence(evidence, task.categories)
-    made = set_of_detector(
+    labelled = set_of_detector(
         replace(
             site,
             truth=truth_of_samples(site.boxes, truth),
@@ -526,7 +532,7 @@ def _observed(
             left_out=(*seed_set.warnings, *lost),
         )
     )
-    return replace(made, looks=replace(made.looks, categories=own.categories))
+    return replace(labelled, looks=replace(labelled.looks, categories=own_task.categories))
 
 
 def truth_of_samples(

@@ -260,12 +260,12 @@ def worse_than_constant(held_out: HeldOutErrors | None) -> tuple[Notice, ...]:
     error, baseline = held_out.mean_absolute_error, held_out.baseline
     if error < baseline:
         return ()
-    what, target = "categories" if held_out.by_category else "sites", find_target(held_out.target)
+    units, target = "categories" if held_out.by_category else "sites", find_target(held_out.target)
     unit = "points" if target.unit == Target.unit else target.unit
     return (
         Notice(
             "no-better-than-constant",
-            f"on {what} that were left out of the fit the mean absolute error is "
+            f"on {units} that were left out of the fit the mean absolute error is "
             f"{target.text(error)} {unit}; the mean of the others as the estimate of each "
             f"gives {target.text(baseline)}. Either all are about equally accurate, or "
             "these scores do not predict accuracy here, as where labels are wrong",
@@ -341,9 +341,9 @@ class FitResult(Result):
         text, held_out = f"from {counted(len(set(self._pairs['source'])), 'site')}", self.held_out
         if held_out is None:
             return text
-        what = f"{held_out.n} held-out {'categories' if held_out.by_category else 'sites'}"
+        held_out_text = f"{held_out.n} held-out {'categories' if held_out.by_category else 'sites'}"
         error = self.number_text(held_out.mean_absolute_error)
-        return f"{text}, mean absolute error of estimates of {what}: {error}"
+        return f"{text}, mean absolute error of estimates of {held_out_text}: {error}"
 
     @cached_property
     def held_out(self) -> HeldOutErrors | None:
@@ -426,6 +426,6 @@ class FitResult(Result):
         lower, upper = target.scale * rows["lower"], target.scale * rows["upper"]
         ax.axline((0, 0), slope=1, color="0.7", lw=1)
         ax.errorbar(true, value, yerr=[value - lower, upper - value], fmt="o", capsize=3)
-        what = f"{target.name} ({target.unit})"
-        ax.set(xlabel=f"true {what}", ylabel=f"estimated {what}, {self.level:.0%} interval")
+        quantity = f"{target.name} ({target.unit})"
+        ax.set(xlabel=f"true {quantity}", ylabel=f"estimated {quantity}, {self.level:.0%} interval")
         return ax

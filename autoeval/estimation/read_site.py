@@ -171,11 +171,11 @@ def site_of_files(
     site = without_copied_images(site, labelled, named=named)
     if categories:
         odd = check_words(categories, {*looks.categories, *site.boxes.categories})
-        known = [word for word in words_of(categories) if word in looks.categories]
-        site = replace(site, warnings=(*site.warnings, *odd)).knowing(known)
+        present_words = [word for word in words_of(categories) if word in looks.categories]
+        site = replace(site, warnings=(*site.warnings, *odd)).knowing(present_words)
         return site.as_categories(list(categories), words_of(categories))
-    known = [name for name in present if name in looks.categories]
-    return site.knowing(known) if known else site
+    present_words = [name for name in present if name in looks.categories]
+    return site.knowing(present_words) if present_words else site
 
 
 def _in_which_order(note: Notice) -> Notice:
@@ -226,9 +226,9 @@ def listed_images(
     described = [image for image in items if isinstance(image, LabelledImage)]  # as of a plan
     if described and len(described) == len(items):
         return described, (), left_out
-    found = list_images(items)
+    image_files = list_images(items)
     sized = list[LabelledImage]()
-    for image in found:
+    for image in image_files:
         name, size = image.image_id, None
         if isinstance(image, ImageArray):
             size = image.pixels.shape[0], image.pixels.shape[1]
@@ -237,7 +237,7 @@ def listed_images(
             path = image.path.as_posix()
             name = name if path.endswith(name) else path  # by which predictions may call it
         sized.append(LabelledImage(image.image_id, name, size))
-    return sized, found, left_out
+    return sized, image_files, left_out
 
 
 def compared_with_fit(site: Site, looks: Looks, *, complete: bool = True) -> Site:

@@ -155,8 +155,10 @@ class Detector:
         """How both are loaded, as plain values; None of a detector that is loaded already."""
         if self.spec is None:
             return None
-        given = self.reference
-        reference = given.to_dict() if isinstance(given, DetectorSpec) else None
+        reference_detector = self.reference
+        reference = (
+            reference_detector.to_dict() if isinstance(reference_detector, DetectorSpec) else None
+        )
         return {"detector": self.spec.to_dict(), "reference": reference}
 
 

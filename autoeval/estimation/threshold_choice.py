@@ -129,8 +129,10 @@ def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[No
     fit, rows = estimator.at_floor(estimate.site.floor), estimate.site.row["rows"]
     points = [str(point) for point in _points(IOUS[0]) if point.measure == "precision"]
     fitted = [one for one in fit.regressions_of(points).values() if one is not None]
-    known = bool(fitted) and all(one.reads_reference(one.site_rows(rows)).all() for one in fitted)
-    return (*estimate.site.warnings, *(() if known else (PRECISION_HARDLY_KNOWN,)))
+    reads_reference = bool(fitted) and all(
+        one.reads_reference(one.site_rows(rows)).all() for one in fitted
+    )
+    return (*estimate.site.warnings, *(() if reads_reference else (PRECISION_HARDLY_KNOWN,)))
 
 
 def labelled_curve(part: LabelledPart, thresholds: np.ndarray = THRESHOLDS) -> pd.DataFrame:
@@ -551,8 +553,8 @@ def choose_from(
     curve = curve.reset_index(drop=True)
     choice = choose_threshold(curve, precision=precision, recall=recall)
     tops = curve.dropna().groupby("measure")["value"].idxmax()
-    said = [choice.value, choice.lower, choice.upper, *curve.loc[tops, "threshold"]]
-    kept = curve[curve["threshold"].isin([*FINE, *said])].reset_index(drop=True)
+    thresholds = [choice.value, choice.lower, choice.upper, *curve.loc[tops, "threshold"]]
+    kept = curve[curve["threshold"].isin([*FINE, *thresholds])].reset_index(drop=True)
     return replace(choice, curve=kept, level=level, warnings=tuple(warnings))
 
 

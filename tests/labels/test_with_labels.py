@@ -521,8 +521,8 @@ def with_reference():
 
 def test_a_reference_predicts_the_influence_of_images(with_reference, assistance, site):
     assert REFERENCE in with_reference.mixing and REFERENCE not in assistance.mixing
-    others = labels_as_boxes(site)
-    predicted = next(with_reference.predict(site.pool, others)).mean(axis=0)
+    boxes = labels_as_boxes(site)
+    predicted = next(with_reference.predict(site.pool, boxes)).mean(axis=0)
     true = influence_function(site.evaluation.rankings[0]).mean(axis=0)
     assert np.corrcoef(predicted, true)[0, 1] > 0.95
     without = next(with_reference.predict(site.pool)).mean(axis=0)
@@ -530,12 +530,14 @@ def test_a_reference_predicts_the_influence_of_images(with_reference, assistance
 
 
 def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_reference, site, tmp_path):
-    others = labels_as_boxes(site)
+    boxes = labels_as_boxes(site)
     priors = {"mAP": ValueWithError(0.45, 0.09)}
-    plan = make_plan(site.pool, with_reference, PlanRequest(20), PlannedSite(priors, others=others))
+    plan = make_plan(
+        site.pool, with_reference, PlanRequest(20), PlannedSite(priors, reference_boxes=boxes)
+    )
     assert plan.sizes.mean() == pytest.approx(1) and plan.sizes.min() >= 0.5
     right = probability(with_reference.box_model.true_positive, site.pool.features)[0]
-    counted = others.disagreement(site.pool, right)
+    counted = boxes.disagreement(site.pool, right)
     assert np.corrcoef(plan.sizes, counted)[0, 1] == pytest.approx(1)
     assert counted[plan.drawn].mean() > counted.mean()
     save_plan(plan, tmp_path)
@@ -545,7 +547,7 @@ def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_referen
     expected = 1 / inverse_probabilities(plan.sizes, plan.drawn)
     assert document["probabilities"] == pytest.approx(expected.tolist(), abs=1e-6)
     assert "probability" not in document
-    planned = PlannedSite(priors, others=others)
+    planned = PlannedSite(priors, reference_boxes=boxes)
     equal = make_plan(site.pool, with_reference, PlanRequest(20, everywhere=True), planned)
     assert equal.sizes is None
     request = PlanRequest(20, target="recall@0.3")
@@ -554,8 +556,8 @@ def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_referen
 
 
 def test_labels_count_by_the_inverse_of_their_probability(with_reference, site):
-    others = labels_as_boxes(site)
-    plan = make_plan(site.pool, with_reference, PlanRequest(20), PlannedSite(others=others))
+    boxes = labels_as_boxes(site)
+    plan = make_plan(site.pool, with_reference, PlanRequest(20), PlannedSite(reference_boxes=boxes))
     labels = label_set(site, plan.drawn)
     estimate = estimate_with_labels(plan, labels)
     images = np.sort(plan.drawn)

@@ -105,9 +105,9 @@ def pack_evidence(evidence: Sequence[Evidence]) -> bytes:
     arrays: dict[str, Any] = {"described": np.frombuffer(described.encode(), np.uint8)}
     for name in (*BOXES, *ARRAYS):
         values = [getattr(e, name) for e in evidence]
-        each = [v if name in SEVERAL else () if v is None else (v,) for v in values]
-        arrays[f"{name}_count"] = np.array([len(of_image) for of_image in each])
-        flat = [one for of_image in each for one in of_image]
+        per_image = [v if name in SEVERAL else () if v is None else (v,) for v in values]
+        arrays[f"{name}_count"] = np.array([len(of_image) for of_image in per_image])
+        flat = [one for of_image in per_image for one in of_image]
         for column in _columns(name):
             arrays |= _joined(f"{name}_{column}", [getattr(one, column) for one in flat])
         if name in ARRAYS:
@@ -238,13 +238,13 @@ class KeptObserver(Observer[D]):
         self._work = PieceWork(observer, load=keep.load)
 
     def begin(
-        self, samples: Any, total: int, what: str = OBSERVING, *, disable: bool = False
+        self, samples: Any, total: int, activity: str = OBSERVING, *, disable: bool = False
     ) -> tqdm:
         """Observe what is not kept yet; return a bar for going through it all.
 
         Parameters
         ----------
-        samples, total, what
+        samples, total, activity
             See `Observer.begin`.
         disable : bool
             Whether the bar stays hidden.
@@ -252,9 +252,9 @@ class KeptObserver(Observer[D]):
         jobs = self._jobs(samples)
         if unused := _unused(self.store, jobs):
             _say(unused)
-        counts = run_jobs(jobs, self._work, self.store, what=what, executor=self._executor)
+        counts = run_jobs(jobs, self._work, self.store, what=activity, executor=self._executor)
         if jobs and counts.reused == len(jobs):
-            _say(f"{what}: all {len(samples)} images are kept in {self.store.folder}")
+            _say(f"{activity}: all {len(samples)} images are kept in {self.store.folder}")
         return progress_bar(total, "adding up", disable=disable)
 
     def each(
@@ -270,8 +270,8 @@ class KeptObserver(Observer[D]):
         job_of, starts = np.repeat(range(len(jobs)), sizes), np.cumsum([0, *sizes])
         for k, of_piece in groupby(numbers, key=job_of.__getitem__):
             kept = self._kept(jobs[k], int(starts[k]), log)
-            for there, some in groupby(of_piece, key=kept.__contains__):
-                if there:
+            for is_kept, some in groupby(of_piece, key=kept.__contains__):
+                if is_kept:
                     yield from ((samples.unread(number), kept[number]) for number in some)
                 else:
                     yield from super().each(samples, some, log=log)
@@ -378,10 +378,10 @@ def _unused(store: RowStore, jobs: Sequence[Job]) -> str:
     """Return a note on images that the last run kept in a folder and these jobs do not use."""
     manifest, now = store.read_manifest(), {job.key for job in jobs}
     listed = manifest["jobs"] if manifest else []
-    others = {job["key"]: job for job in listed if job["key"] not in now}
-    kept = [others[key] for key in store.finished(others)]
+    unused_jobs = {job["key"]: job for job in listed if job["key"] not in now}
+    kept = [unused_jobs[key] for key in store.finished(unused_jobs)]
     if not kept:
         return ""
     same = {job.columns["made_with"] for job in jobs} & {job.get("made_with") for job in kept}
-    why = "not asked for, or as they were before a change" if same else OTHERWISE
-    return f"note: {store.folder} also keeps {sum(job['size'] for job in kept)} images {why}"
+    reason = "not asked for, or as they were before a change" if same else OTHERWISE
+    return f"note: {store.folder} also keeps {sum(job['size'] for job in kept)} images {reason}"

@@ -138,7 +138,7 @@ class Observer(Generic[D]):
         """
         return self.task.lookup(self.detector.categories)
 
-    def begin(self, samples: Samples, total: int, what: str = OBSERVING) -> tqdm:
+    def begin(self, samples: Samples, total: int, activity: str = OBSERVING) -> tqdm:
         """Begin a pass over some samples: return its bar; see `announced_bar`.
 
         Parameters
@@ -147,10 +147,10 @@ class Observer(Generic[D]):
             The images.
         total : int
             How many of them.
-        what : str
+        activity : str
             What is done, in words.
         """
-        return announced_bar(total, what)
+        return announced_bar(total, activity)
 
     def each(
         self, samples: Samples, numbers: Iterable[int] | None = None, *, log: PassLog | None = None

@@ -229,8 +229,8 @@ def read_batches(
         prepare(sample.image)
         return sample
 
-    with Ahead(make, numbers, depth=max(2 * batch_size, workers), workers=workers) as made:
-        for number, sample in zip(numbers, made, strict=True):
+    with Ahead(make, numbers, depth=max(2 * batch_size, workers), workers=workers) as made_samples:
+        for number, sample in zip(numbers, made_samples, strict=True):
             try:
                 with log.timed("read_s"):
                     batch.append((number, sample()))
