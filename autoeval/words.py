@@ -21,6 +21,7 @@ OF_INPUT = frozenset(
         "another-split",
         "category-numbers-differ",
         "category-numbers-guessed",
+        "detectors-elsewhere",
         "images-merged",
         "images-not-covered",
         "labelled-twice",

@@ -27,6 +27,7 @@ from autoeval.labels.matching import (
     has_labels,
     labelled_categories,
 )
+from autoeval.sites.label_warnings import lie_elsewhere
 from autoeval.sites.site import Site
 from autoeval.words import Notice, counted, listed, prefixed
 
@@ -125,7 +126,8 @@ def on_common_ground(
     sites : dict of str to Site
         With the same images in the same order and the same named categories, calibrated.
     warnings : list of Notice
-        What was left out, and detectors that found exactly the same.
+        What was left out, detectors whose boxes seem to be of different images, and those that
+        found exactly the same.
 
     Raises
     ------
@@ -210,7 +212,18 @@ def on_common_ground(
             found = common_sites[name].boxes
             odd = false_without_labels(found, on_labelled, labels, words, unlisted.score_thr)
             category_warnings += prefixed(name, odd)
-    same = [
+    between = [
+        Notice(
+            "detectors-elsewhere",
+            f"boxes of {a} and {b} lie on each other no more often than on those of other images: "
+            "are they of the same images, in pixels of one size, and do image ids mean the same in "
+            "both? If not, the difference is wrong",
+        )
+        for a, b in itertools.combinations(common_sites, 2)
+        if lie_elsewhere(common_sites[a].boxes, common_sites[b].boxes)
+        and lie_elsewhere(common_sites[b].boxes, common_sites[a].boxes)
+    ]
+    between += [
         Notice(
             "same-boxes",
             f"{a} and {b} found exactly the same boxes, so their difference is 0: is one of them "
@@ -219,7 +232,7 @@ def on_common_ground(
         for a, b in itertools.combinations(common_sites, 2)
         if same_boxes(common_sites[a].boxes, common_sites[b].boxes)
     ]
-    return fits, common_sites, [*warnings, *category_warnings, *same]
+    return fits, common_sites, [*warnings, *category_warnings, *between]
 
 
 def words_with_a_box(site: Site) -> list[str]:

@@ -29,7 +29,8 @@ ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT = "current"
 CANDIDATE = "candidate"
 COLUMNS = ["site", "n_images", "difference", "lower", "upper", "p_better", "result"]
-NAMED = ("category-not-common", "same-boxes")  # warnings of a comparison that are about its site
+# Warnings of a comparison that are about its site.
+NAMED = ("category-not-common", "detectors-elsewhere", "same-boxes")
 OF_KNOWN = ["known", "by_known", "by_known_lower", "by_known_upper"]
 
 

@@ -1,6 +1,7 @@
 """Labels that the boxes contradict give the warnings that an estimate of one detector gives."""
 
 import json
+from pathlib import Path
 
 import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
@@ -100,6 +101,19 @@ def test_labels_of_other_images_are_refused(world, tmp_path, damage):
     labels.write_text(json.dumps(content))
     with pytest.raises(InputError, match="do not belong together"):
         warnings_of_both(world, labels)
+
+
+def test_boxes_of_other_images_are_warned_of(world, tmp_path):
+    """Ids of one file that count from another image: the difference is of unlike images."""
+    strong, weak = site_predictions(world, "strong", "weak")
+    rows = json.loads(Path(weak).read_text())
+    turned = tmp_path / "turned.json"
+    turned.write_text(json.dumps([{**r, "image_id": (r["image_id"] + 1) % 80} for r in rows]))
+    fits = {name: world / name for name in DETECTORS}
+    for other, expected in ((weak, False), (turned, True)):
+        result = compare(fits, [strong, other], images=site_labels(world))
+        codes = [warning.code for warning in result.warnings]
+        assert ("detectors-elsewhere" in codes) == expected
 
 
 def test_planned_images_that_are_not_labelled_are_counted(world, tmp_path):
