@@ -187,11 +187,11 @@ def measure(pool: Pool, k: int, draws: int) -> tuple[dict, list[dict]]:
                 "half_width": recommended.half_width(),
                 "covered": abs(recommended.value - pool.true) <= recommended.half_width(),
                 "forecast": outlook.half_width(k),
-                "measured": sum(of.measured for of in found.each.values()),
+                "measured": sum(of.measured for of in found.by_category.values()),
                 "forecast_measured": outlook.measured(k),
             }
         )
-        for name, of in found.each.items():
+        for name, of in found.by_category.items():
             if name in pool.each and of.combined.estimate.known:
                 error = abs(of.combined.estimate.value - pool.each[name])
                 half = of.combined.estimate.half_width()

@@ -425,7 +425,7 @@ def estimate_by_labels(
     plan = replace(plan, blocks=labelled.blocks, sizes=labelled.sizes)
     images, rankings = labelled.sample.images, labelled.rankings[name]
     by_labels = estimate_rankings(plan, images, rankings, [fitted.target])[fitted.target]
-    return by_labels.whole, by_labels.each
+    return by_labels.whole, by_labels.by_category
 
 
 def _plan_without_assistance(fitted: AccuracyEstimator, estimate: Estimate) -> LabelPlan:

@@ -127,8 +127,8 @@ class ProbableLabels:
         order, hits = self._matched(boxes)
         image, matched = boxes.image[order], hits[AT_HALF]
         differing = np.bincount(image, np.abs(right[order] - matched), minlength=n_images)
-        there = np.bincount(labels.image, self.probabilities, minlength=n_images)
-        unmatched = there - np.bincount(image, matched, minlength=n_images)
+        expected_labels = np.bincount(labels.image, self.probabilities, minlength=n_images)
+        unmatched = expected_labels - np.bincount(image, matched, minlength=n_images)
         return np.asarray(differing + np.maximum(unmatched, 0))
 
     def _matched(self, boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
@@ -178,10 +178,13 @@ def control_variates(
     first = np.nan_to_num(influence_function(expected))
     if second is None:
         return {MODEL: first}
-    other = np.nan_to_num(influence_function(second))
+    of_reference = np.nan_to_num(influence_function(second))
     # the standard deviation that counts is of the mean over thresholds, the influence on mAP
-    std = other.mean(axis=0).std()
-    return {MODEL: first, REFERENCE: other * (first.mean(axis=0).std() / std if std > 0 else 0.0)}
+    std = of_reference.mean(axis=0).std()
+    return {
+        MODEL: first,
+        REFERENCE: of_reference * (first.mean(axis=0).std() / std if std > 0 else 0.0),
+    }
 
 
 @dataclass(frozen=True)
@@ -238,14 +241,14 @@ class LabelAssistance:
     sites: tuple[str, ...]
     points: dict[str, MixingWeights] = field(default_factory=dict)
 
-    def mixing_weights(self, others: ProbableLabels | None) -> MixingWeights:
+    def mixing_weights(self, reference_boxes: ProbableLabels | None) -> MixingWeights:
         """Return those with boxes of another detector, or without where none were fitted so."""
-        return self.mixing[REFERENCE if others and REFERENCE in self.mixing else MODEL]
+        return self.mixing[REFERENCE if reference_boxes and REFERENCE in self.mixing else MODEL]
 
     def predict(
         self,
         boxes: Boxes,
-        others: ProbableLabels | None = None,
+        reference_boxes: ProbableLabels | None = None,
         expected: Sequence[RankedDetections] | None = None,
     ) -> Iterator[np.ndarray]:
         """Predict the influence of each of M images on each category.
@@ -254,7 +257,7 @@ class LabelAssistance:
         ----------
         boxes : Boxes
             With their features: those of `Site.pool`.
-        others : ProbableLabels, optional
+        reference_boxes : ProbableLabels, optional
             Boxes of a reference detector, for the second control variate.
         expected : sequence of RankedDetections, optional
             Those of `BoxModel.rankings`, where they are at hand.
@@ -265,10 +268,10 @@ class LabelAssistance:
             Of one category at a time, by IoU threshold: all together are a large array.
         """
         expected = self.box_model.rankings(boxes) if expected is None else expected
-        slopes = self.mixing_weights(others).slopes
+        slopes = self.mixing_weights(reference_boxes).slopes
         second: Iterable[RankedDetections | None] = [None] * len(expected)
-        if others is not None and REFERENCE in slopes:
-            second = others.rankings(boxes)
+        if reference_boxes is not None and REFERENCE in slopes:
+            second = reference_boxes.rankings(boxes)
         for of_category, of_reference in zip(expected, second, strict=True):
             variates = control_variates(of_category, of_reference)
             yield np.sum([slope * variates[name] for name, slope in slopes.items()], axis=0)
@@ -293,13 +296,19 @@ class LabelAssistance:
             if tuple(boxes["names"]) != OF_BOX:
                 raise ValueError("it reads other features of boxes")
             true_positive = {
-                name: np.array(of, np.float64) for name, of in boxes["true_positive"].items()
+                name: np.array(coefficients, np.float64)
+                for name, coefficients in boxes["true_positive"].items()
             }
             false_negatives = {
-                name: np.array(of, np.float64) for name, of in boxes["false_negatives"].items()
+                name: np.array(coefficients, np.float64)
+                for name, coefficients in boxes["false_negatives"].items()
             }
-            mixing = {name: MixingWeights.from_dict(of) for name, of in values["mixing"].items()}
-            points = {name: MixingWeights.from_dict(of) for name, of in values["points"].items()}
+            mixing = {
+                name: MixingWeights.from_dict(weights) for name, weights in values["mixing"].items()
+            }
+            points = {
+                name: MixingWeights.from_dict(weights) for name, weights in values["points"].items()
+            }
             return cls(
                 BoxModel(LinearPredictors(**true_positive), LinearPredictors(**false_negatives)),
                 mixing,

@@ -488,7 +488,7 @@ class CategoryEstimates:
     ----------
     whole : LabelEstimates
         Of the mean over categories.
-    each : list of LabelEstimates
+    categories : list of LabelEstimates
         Of each category, in the order of the plan.
     prior : JointPrior
         The label-free estimates as they were used: without their level where labels contradict it.
@@ -497,7 +497,7 @@ class CategoryEstimates:
     """
 
     whole: LabelEstimates
-    each: list[LabelEstimates]
+    categories: list[LabelEstimates]
     prior: JointPrior
     measured: MeasuredCategories
 
@@ -568,12 +568,12 @@ def estimate_categories(
         joint = _exact(accuracies, priors, whole, prior_of_all)
     else:
         joint = estimate_jointly(prior_of_all, measured)
-    each = [
+    categories = [
         LabelEstimates(
             alone.get(k, NOTHING),
             differences.get(k, NOTHING),
             priors[k],
-            joint.each[k],
+            joint.categories[k],
             accuracy.n_true,
             accuracy.n_holding,
             accuracy.measured,
@@ -589,7 +589,7 @@ def estimate_categories(
         max(accuracy.n_holding for accuracy in accuracies),
         any(accuracy.measured for accuracy in accuracies),
     )
-    return CategoryEstimates(of_all, each, joint.prior, measured)
+    return CategoryEstimates(of_all, categories, joint.prior, measured)
 
 
 def _together(
@@ -643,9 +643,9 @@ def _exact(
     estimate.
     """
     values = [accuracy.value if accuracy.usable else np.nan for accuracy in accuracies]
-    each = tuple(
+    categories = tuple(
         combine(ValueWithError(value, 0.0), prior)
         for value, prior in zip(values, priors, strict=True)
     )
     mean = ValueWithError(float(np.nanmean(values)), 0.0)
-    return JointEstimate(combine(mean, whole), each, prior_of_all)
+    return JointEstimate(combine(mean, whole), categories, prior_of_all)

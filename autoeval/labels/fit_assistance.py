@@ -233,8 +233,8 @@ def _cross_fit(sites: Sequence[Site], pairs: Sequence[Pair]) -> dict[str, list[C
     influences: dict[str, list[CrossFitted]] = {target: [] for target in (MEAN_AP, *MEASURES)}
     for site, p, missed in zip(sites, probabilities, n_missed, strict=True):
         expected = expected_rankings(site.pool, p, missed)
-        others = ProbableLabels.of_reference(site)
-        second = others.rankings(site.pool) if others else None
+        reference_boxes = ProbableLabels.of_reference(site)
+        second = reference_boxes.rankings(site.pool) if reference_boxes else None
         for pair in (pair for pair in pairs if pair.site is site):
             ranking = expected[pair.category].take(pair.images)
             by_others = second[pair.category].take(pair.images) if second else None
@@ -279,8 +279,8 @@ def fit_box_model(
     most = max(MOST_BOXES // len(sites), LEAST_SHARE)
     of_boxes, of_matches = [], []
     for site, mask in zip(sites, images, strict=True):
-        found = site.boxes  # of which the pool holds those that evaluation takes
-        top = top_detections(found.image, found.label, found.scores)
+        boxes = site.boxes  # of which the pool holds those that evaluation takes
+        top = top_detections(boxes.image, boxes.label, boxes.scores)
         hits, ignored = site.evaluation.matches.of(top)
         usable = np.flatnonzero(~ignored[AT_HALF] & mask[site.pool.image])
         if len(usable) > most:
@@ -309,7 +309,7 @@ def fit_box_model(
     return BoxModel(true_positive, fit)
 
 
-def drawn_boxes(found: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
+def drawn_boxes(boxes: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
     """Draw some of more boxes by a fixed seed.
 
     They are drawn by images, categories and what boxes are, so that the order of a file changes
@@ -317,7 +317,7 @@ def drawn_boxes(found: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
 
     Parameters
     ----------
-    found : Boxes
+    boxes : Boxes
         All boxes.
     usable : ndarray of shape (N,), int64
         Places of those to draw from.
@@ -329,10 +329,10 @@ def drawn_boxes(found: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
     ndarray of shape (n,), int64
         Their places.
     """
-    boxes, scores = found.boxes[usable], found.scores[usable]
-    images = image_ranks([image.image_id for image in found.images])[found.image[usable]]
-    words = np.argsort(np.argsort(found.categories))[found.label[usable]]
-    in_order = usable[np.lexsort((*boxes.T, scores, words, images))]
+    corners, scores = boxes.boxes[usable], boxes.scores[usable]
+    images = image_ranks([image.image_id for image in boxes.images])[boxes.image[usable]]
+    words = np.argsort(np.argsort(boxes.categories))[boxes.label[usable]]
+    in_order = usable[np.lexsort((*corners.T, scores, words, images))]
     return in_order[np.random.default_rng(0).choice(len(usable), most, replace=False)]
 
 
@@ -485,12 +485,12 @@ def _standardised(features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     standard (N, F)
     centre, scale (F,)
     """
-    known = np.isfinite(features)
-    n = np.maximum(known.sum(axis=0), 1)
-    centre = np.where(known, features, 0).sum(axis=0) / n
-    scale = np.sqrt(np.where(known, (features - centre) ** 2, 0).sum(axis=0) / n)
+    finite = np.isfinite(features)
+    n = np.maximum(finite.sum(axis=0), 1)
+    centre = np.where(finite, features, 0).sum(axis=0) / n
+    scale = np.sqrt(np.where(finite, (features - centre) ** 2, 0).sum(axis=0) / n)
     scale = np.where(scale > 1e-9, scale, 1.0)
-    return np.where(known, (features - centre) / scale, 0.0), centre, scale
+    return np.where(finite, (features - centre) / scale, 0.0), centre, scale
 
 
 def _logistic(x: np.ndarray, matched: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, float]:

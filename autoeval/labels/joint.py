@@ -91,7 +91,7 @@ class JointPrior:
         Degrees of freedom of the error of each; infinite without an estimate.
     mean_dof : float
         Those of the error of the mean.
-    known : bool
+    informative : bool
         Whether there is any label-free estimate. Otherwise the level is free (`FLAT`), and the
         labels alone decide on it.
     """
@@ -101,12 +101,12 @@ class JointPrior:
     specific: np.ndarray
     dof: np.ndarray
     mean_dof: float
-    known: bool = True
+    informative: bool = True
 
     @classmethod
     def of(
         cls,
-        each: Sequence[ValueWithError],
+        estimates: Sequence[ValueWithError],
         whole: ValueWithError = NOTHING,
         n_objects: np.ndarray | None = None,
         small_sample_bias: float = 0.0,
@@ -121,7 +121,7 @@ class JointPrior:
 
         Parameters
         ----------
-        each : sequence of ValueWithError
+        estimates : sequence of ValueWithError
             Label-free estimates; those that are not known count as missing.
         whole : ValueWithError
             Label-free estimate of their mean; without one the share of an error's variance in
@@ -141,16 +141,18 @@ class JointPrior:
         array([[0.01  , 0.0028],
                [0.0028, 0.01  ]])
         """
-        c = len(each)
-        has_estimate = np.array([estimate.known for estimate in each])
-        values = np.array([estimate.value for estimate in each])
-        errors = np.array([estimate.error for estimate in each])
-        dof = np.array([estimate.dof if estimate.known else math.inf for estimate in each], float)
+        c = len(estimates)
+        has_estimate = np.array([estimate.known for estimate in estimates])
+        values = np.array([estimate.value for estimate in estimates])
+        errors = np.array([estimate.error for estimate in estimates])
+        dof = np.array(
+            [estimate.dof if estimate.known else math.inf for estimate in estimates], float
+        )
         if not has_estimate.all():
-            others, n = values[has_estimate], int((~has_estimate).sum())
-            left_over = others.mean() if len(others) else 0.5
+            estimated_values, n = values[has_estimate], int((~has_estimate).sum())
+            left_over = estimated_values.mean() if len(estimated_values) else 0.5
             if whole.known:
-                left_over = np.clip((c * whole.value - others.sum()) / n, 0, 1)
+                left_over = np.clip((c * whole.value - estimated_values.sum()) / n, 0, 1)
             values[~has_estimate] = left_over
             errors[~has_estimate] = STD_OF_UNKNOWN
         mean_dof = whole.dof if whole.known else float(dof.min(initial=math.inf))
@@ -159,7 +161,7 @@ class JointPrior:
         if not has_estimate.any() and not whole.known:
             specific = np.full(c, STD_OF_UNKNOWN)
             common = np.column_stack([np.full(c, FLAT), np.zeros(c)])
-            return cls(values, common, specific, dof, mean_dof, known=False)
+            return cls(values, common, specific, dof, mean_dof, informative=False)
         if whole.known and whole.error > errors.mean() > 0:  # a mean errs no more than its parts
             errors = errors * (whole.error / errors.mean())
         square = float(np.mean(errors**2))
@@ -241,14 +243,14 @@ class JointEstimate:
     ----------
     mean : Combined
         Of all C categories.
-    each : tuple of Combined
-        Of each.
+    categories : tuple of Combined
+        Of each category.
     prior : JointPrior
         That was used: without its level where the labels contradict that.
     """
 
     mean: Combined
-    each: tuple[Combined, ...]
+    categories: tuple[Combined, ...]
     prior: JointPrior
 
 
@@ -275,7 +277,7 @@ def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEs
     >>> one = MeasuredCategories(
     ...     np.array([0]), np.array([0.3]), np.array([[0.01]]), np.array([9.0]), np.eye(1)
     ... )
-    >>> [round(category.estimate.value, 3) for category in estimate_jointly(prior, one).each]
+    >>> [round(category.estimate.value, 3) for category in estimate_jointly(prior, one).categories]
     [0.35, 0.586]
     """
     conflict = contradicted(prior, measured)
@@ -283,10 +285,12 @@ def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEs
     c = len(prior.values)
     functionals = np.vstack([np.full(c, 1 / c), np.eye(c)])
     errors_dof = np.append(prior.mean_dof, prior.dof)
-    mean, *each = _posterior(prior, measured, functionals, errors_dof, conflict)
-    values = np.array([combined.estimate.value for combined in each])
+    mean, *categories = _posterior(prior, measured, functionals, errors_dof, conflict)
+    values = np.array([combined.estimate.value for combined in categories])
     moved = mean.moved_to(float(functionals[0] @ np.clip(values, 0, 1)))
-    possible = tuple(combined.moved_to(value) for combined, value in zip(each, values, strict=True))
+    possible = tuple(
+        combined.moved_to(value) for combined, value in zip(categories, values, strict=True)
+    )
     return JointEstimate(moved, possible, prior)
 
 
@@ -299,7 +303,7 @@ def contradicted(prior: JointPrior, measured: MeasuredCategories) -> bool:
     """
     at = measured.at
     b = prior.common[at, 0]
-    if not len(at) or not prior.known or not b.any():
+    if not len(at) or not prior.informative or not b.any():
         return False
     # generalised least squares of d - m on the loadings b: the level u that the labels show, with
     # the variance 1 of its prior and that of the estimate
@@ -342,7 +346,7 @@ def _posterior(
     total = (loading**2).sum(axis=1) + functionals**2 @ prior.specific**2
     if not len(at):
         stated = zip(before, np.sqrt(total), prior_dof, strict=True)
-        none = ValueWithError if prior.known else lambda *_: NOTHING
+        none = ValueWithError if prior.informative else lambda *_: NOTHING
         return [Combined(none(*map(float, numbers)), 0.0, False) for numbers in stated]
     reach = prior.common[at] @ loading.T  # K_M a for each functional, (M, A)
     reach += (functionals[:, at] * prior.specific[at] ** 2).T
@@ -598,13 +602,13 @@ def next_batch(
 
 
 def expected_holding(
-    found: Boxes, probabilities: np.ndarray, objects: Sequence[np.ndarray] | None = None
+    boxes: Boxes, probabilities: np.ndarray, objects: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:
     """Expect objects in the M images of a pool, where its N boxes are.
 
     Parameters
     ----------
-    found : Boxes
+    boxes : Boxes
         Detected boxes, in C categories.
     probabilities : ndarray of shape (N,)
         Of being true positives.
@@ -625,25 +629,26 @@ def expected_holding(
     >>> from autoeval.boxes import LabelledImage
     >>> images = tuple(LabelledImage(name, f"{name}.jpg", None) for name in "ab")
     >>> corners, scores = np.array([[0.0, 0, 9, 9], [20, 0, 29, 9]]), np.array([0.9, 0.8])
-    >>> found = Boxes(images, ("car",), np.zeros(2, int), np.zeros(2, int), corners, scores)
-    >>> shares, in_one = expected_holding(found, np.array([0.5, 0.5]))
+    >>> boxes = Boxes(images, ("car",), np.zeros(2, int), np.zeros(2, int), corners, scores)
+    >>> shares, in_one = expected_holding(boxes, np.array([0.5, 0.5]))
     >>> shares, in_one.round(3)  # 1 - .5 * .5 of image a, none of b; one object in .75 images
     (array([0.375]), array([1.333]))
     """
     shares, in_one = [], []
-    n = max(len(found.images), 1)
-    for k in range(len(found.categories)):
-        mine = found.label == k
-        p, image = np.clip(probabilities[mine], 0, CERTAIN).astype(np.float64), found.image[mine]
-        each = np.bincount(image, p, minlength=n)
+    n = max(len(boxes.images), 1)
+    for k in range(len(boxes.categories)):
+        mine = boxes.label == k
+        p, image = np.clip(probabilities[mine], 0, CERTAIN).astype(np.float64), boxes.image[mine]
+        n_expected = np.bincount(image, p, minlength=n)
         none = np.exp(np.bincount(image, np.log1p(-p), minlength=n))
         if objects is not None:
             shown = np.bincount(image, p > FOUND, minlength=n) > 0
-            missed = np.where(shown, np.maximum(objects[k] - each, 0), 0)
-            each, none = each + missed, none * np.exp(-missed)  # missed ones are Poisson
+            missed = np.where(shown, np.maximum(objects[k] - n_expected, 0), 0)
+            n_expected = n_expected + missed
+            none = none * np.exp(-missed)  # missed ones are Poisson
         held = float((1 - none).sum())
         shares.append(held / n)
-        in_one.append(max(float(each.sum()) / held, 1.0) if held > 0 else 1.0)
+        in_one.append(max(float(n_expected.sum()) / held, 1.0) if held > 0 else 1.0)
     return np.array([shares, in_one])
 
 

@@ -144,8 +144,11 @@ class LabelledEstimate(Result):
     @property
     def other_targets(self) -> dict[str, dict[str, float]]:
         """``value``, ``lower`` and ``upper`` of other targets, inside [0, 1]."""
-        others = {name: of for name, of in self.whole.items() if name != self.target}
-        return {name: of.combined.estimate.inside(self.level) for name, of in others.items()}
+        estimates = {name: estimate for name, estimate in self.whole.items() if name != self.target}
+        return {
+            name: estimate.combined.estimate.inside(self.level)
+            for name, estimate in estimates.items()
+        }
 
     def label_free(self, category: str = "", target: str = "") -> dict[str, float]:
         """Return the label-free estimate, as the estimate without labels printed it.
@@ -282,14 +285,14 @@ class TargetEstimates:
     whole : LabelEstimates
         Of all categories together: the mean of average precisions, or the ratio of counts summed
         over categories. With a single category that of the category.
-    each : dict of str to LabelEstimates
+    by_category : dict of str to LabelEstimates
         Of each category.
     joint : CategoryEstimates, optional
         What the forecast needs of an average precision; None of a measure at a threshold.
     """
 
     whole: LabelEstimates
-    each: dict[str, LabelEstimates]
+    by_category: dict[str, LabelEstimates]
     joint: CategoryEstimates | None = None
 
 
@@ -350,9 +353,9 @@ def estimate_rankings(
             small_sample_bias=plan.small_sample_bias,
             n_objects=plan.n_objects,
         )
-        each = dict(zip(names, joint.each, strict=True))
-        whole = joint.whole if len(names) > 1 else joint.each[0]
-        estimates[target] = TargetEstimates(whole, each, joint)
+        by_category = dict(zip(names, joint.categories, strict=True))
+        whole = joint.whole if len(names) > 1 else joint.categories[0]
+        estimates[target] = TargetEstimates(whole, by_category, joint)
     return estimates
 
 
@@ -376,8 +379,8 @@ def _at_threshold(
         accuracy, mixing = replace(measured, complete=sample.complete), plan.points[point.measure]
         estimates.append(estimate_category(accuracy, sample, influence, mixing, prior=prior))
     *of_each, whole = estimates
-    each = dict(zip(names, of_each, strict=True))
-    return TargetEstimates(of_each[0] if len(each) == 1 else whole, each)
+    by_category = dict(zip(names, of_each, strict=True))
+    return TargetEstimates(of_each[0] if len(by_category) == 1 else whole, by_category)
 
 
 def estimate_category(
@@ -422,10 +425,10 @@ def estimate_category(
             small_sample_bias=small_sample_bias,
             residual=residual,
         )
-    both = combine(difference, prior)
-    both = both.moved_to(both.estimate.value)
+    combined = combine(difference, prior)
+    combined = combined.moved_to(combined.estimate.value)
     n_true, n_holding = accuracy.n_true, accuracy.n_holding
-    return LabelEstimates(alone, difference, prior, both, n_true, n_holding, accuracy.measured)
+    return LabelEstimates(alone, difference, prior, combined, n_true, n_holding, accuracy.measured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -438,10 +441,10 @@ class LabelledPart:
         About these categories.
     images : ndarray of shape (k,), int
         Places of the labelled images in the pool.
-    found : Boxes
+    boxes : Boxes
         Detected boxes on these images.
     truth : Boxes
-        Labels on these images, in the categories of `found`.
+        Labels on these images, in the categories of `boxes`.
     rankings : list of RankedDetections
         Of each category, on these images.
     warnings : tuple of Notice
@@ -450,7 +453,7 @@ class LabelledPart:
 
     plan: LabelPlan
     images: np.ndarray
-    found: Boxes
+    boxes: Boxes
     truth: Boxes
     rankings: list[RankedDetections]
     warnings: tuple[Notice, ...]
@@ -458,7 +461,7 @@ class LabelledPart:
     @property
     def all_warnings(self) -> tuple[Notice, ...]:
         """These, and what is odd about the labels."""
-        return (*self.warnings, *label_warnings(self.found, self.truth, self.rankings))
+        return (*self.warnings, *label_warnings(self.boxes, self.truth, self.rankings))
 
 
 def estimate_with_labels(
@@ -510,28 +513,36 @@ def estimate_with_labels(
             part = labelled_part(plan, labels, words, planned=planned, at_threshold=at_threshold)
             parts[at_threshold] = part
             estimates |= estimate_rankings(part.plan, part.images, part.rankings, of_kind)
-    own, part = estimates[plan.target], parts[plan.target not in LEVELS]
-    of_others = [of for other in parts.values() for of in other.warnings if of not in part.warnings]
-    k, whole = len(part.images), own.whole
+    target_estimates, part = estimates[plan.target], parts[plan.target not in LEVELS]
+    of_others = [
+        warning
+        for other_part in parts.values()
+        for warning in other_part.warnings
+        if warning not in part.warnings
+    ]
+    k, whole = len(part.images), target_estimates.whole
     return LabelledEstimate(
         plan.target,
         plan.level,
         **whole.combined.estimate.inside(plan.level),
         per_category={
-            name: each.combined.estimate.inside(plan.level) for name, each in own.each.items()
+            name: category.combined.estimate.inside(plan.level)
+            for name, category in target_estimates.by_category.items()
         },
         n_labelled=k,
         n_pool=part.plan.n_pool,
         whole={name: estimates[name].whole for name in targets},
-        by_category=own.each,
-        n_measured=sum(of_category.measured for of_category in own.each.values()),
-        outlook=_outlook_after(part.plan, own, k),
+        by_category=target_estimates.by_category,
+        n_measured=sum(
+            of_category.measured for of_category in target_estimates.by_category.values()
+        ),
+        outlook=_outlook_after(part.plan, target_estimates, k),
         history=_history(part, whole),
         printed=part.plan.printed,
         warnings=(
             *part.all_warnings,
             *of_others,
-            *warnings_of_few(own.each, k),
+            *warnings_of_few(target_estimates.by_category, k),
             *warnings_of_conflict(whole),
         ),
     )
@@ -551,8 +562,8 @@ def _outlook_after(plan: LabelPlan, estimates: TargetEstimates, k: int) -> Width
         before,
         prior=joint.prior,
         k=k,
-        n_holding=np.array([category.n_holding for category in joint.each]),
-        n_true=np.array([category.n_true for category in joint.each]),
+        n_holding=np.array([category.n_holding for category in joint.categories]),
+        n_true=np.array([category.n_true for category in joint.categories]),
         by_labels=joint.measured,
     )
 
@@ -596,11 +607,11 @@ def labels_of_plan(
         As `labels_on`.
     """
     rest = () if plan.rest is None else plan.rest.categories
-    known = [*(words or (*plan.found.categories, *rest))]
+    plan_words = [*(words or (*plan.found.categories, *rest))]
     # A plan of a difference has all images, for precision, too.
-    cut = "images-without-box-over-threshold" in {of.code for of in plan.warnings}
+    cut = "images-without-box-over-threshold" in {warning.code for warning in plan.warnings}
     over = plan.score_thr if cut else None
-    return labels_on(labels, plan.found.images, known, over)
+    return labels_on(labels, plan.found.images, plan_words, over)
 
 
 def labelled_part(
@@ -650,15 +661,15 @@ def labelled_part(
         if len(kept) < len(n_true):
             plan = with_categories(plan, kept, [])
             truth = truth.as_categories(kept, {name: name for name in kept})
-    found = plan.found.on_images(subset.images)
+    boxes = plan.found.on_images(subset.images)
     # what labels decide is no warning any more
     of_plan = [warning for warning in plan.warnings if warning.code != NOTHING_FOUND]
     return LabelledPart(
         plan,
         subset.images,
-        found,
+        boxes,
         truth,
-        rank_categories(found, truth),
+        rank_categories(boxes, truth),
         (*of_plan, *warnings, *subset.all_warnings),
     )
 

@@ -142,8 +142,8 @@ def labels_on(
         # the size that the labels state is theirs: where it is another one, their boxes are, too
         if in_pool is not None and image.size not in (None, in_pool.size):
             named[image.image_id] = replace(in_pool, size=image.size)
-    made = renamed(labels, named, spelt)
-    return replace(made, warnings=(*labels.warnings, *notices))
+    renamed_labels = renamed(labels, named, spelt)
+    return replace(renamed_labels, warnings=(*labels.warnings, *notices))
 
 
 def _none_in_pool(labels: LabelSet, images: Sequence[LabelledImage]) -> InputError:
@@ -280,7 +280,7 @@ def drawn_by_plan(
     return LabelledSubset(subset.images[kept], truth, tuple(warnings))
 
 
-def as_random_draw(subset: LabelledSubset, found: Boxes) -> LabelledSubset:
+def as_random_draw(subset: LabelledSubset, boxes: Boxes) -> LabelledSubset:
     """Warn that images which no plan drew are taken as a simple random draw, if some are left.
 
     Where they cannot be one, as the boxes in all images and the names of these show, that is a
@@ -290,10 +290,10 @@ def as_random_draw(subset: LabelledSubset, found: Boxes) -> LabelledSubset:
     ----------
     subset : LabelledSubset
         Labelled images; with all images of the pool it is returned as it is.
-    found : Boxes
+    boxes : Boxes
         Detected boxes on all images of the pool.
     """
-    n = len(found.images)
+    n = len(boxes.images)
     if len(subset.images) == n:
         return subset
     no_plan = Notice(
@@ -303,14 +303,14 @@ def as_random_draw(subset: LabelledSubset, found: Boxes) -> LabelledSubset:
         severity="note",
     )
     chosen = np.isin(np.arange(n), subset.images)
-    in_order = np.argsort(image_ranks([image.image_id for image in found.images]))
-    odd = chosen_for_boxes(chosen, _shown(found)) or chosen_in_a_row(chosen[in_order])
+    in_order = np.argsort(image_ranks([image.image_id for image in boxes.images]))
+    odd = chosen_for_boxes(chosen, _shown(boxes)) or chosen_in_a_row(chosen[in_order])
     return replace(subset, warnings=(*subset.warnings, no_plan, *odd))
 
 
-def _shown(found: Boxes) -> np.ndarray:
+def _shown(boxes: Boxes) -> np.ndarray:
     """Count the confident boxes of each image, (M,)."""
-    return np.bincount(found.image[found.scores > CONFIDENT], minlength=len(found.images))
+    return np.bincount(boxes.image[boxes.scores > CONFIDENT], minlength=len(boxes.images))
 
 
 def chosen_for_boxes(chosen: np.ndarray, shown: np.ndarray) -> list[Notice]:
@@ -385,8 +385,8 @@ def hypergeometric_cdf(x: int, n: int, n_good: int, k: int) -> float:
     """
     numbers = np.arange(max(0, k - (n - n_good)), min(x, n_good, k) + 1)
 
-    def log_choose(of: Any, chosen: Any) -> Any:
-        return gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
+    def log_choose(total: Any, chosen: Any) -> Any:
+        return gammaln(total + 1) - gammaln(chosen + 1) - gammaln(total - chosen + 1)
 
     logs = log_choose(n_good, numbers) + log_choose(n - n_good, k - numbers) - log_choose(n, k)
     return round(float(np.exp(logs).sum()), 6)
@@ -500,9 +500,9 @@ def _looked_for(
 ) -> frozenset[str] | None:
     """Return the categories that somebody looked for; None where that may be all."""
     translated = words or {word: word for word in labels.categories}
-    own = frozenset(translated[word] for word in labels.categories if word in translated)
-    missed = any(n > MISSED_BY_ALL for name, n in expected.items() if name not in own)
-    return own if labels.lists_categories or missed else None
+    label_names = frozenset(translated[word] for word in labels.categories if word in translated)
+    missed = any(n > MISSED_BY_ALL for name, n in expected.items() if name not in label_names)
+    return label_names if labels.lists_categories or missed else None
 
 
 def categories_with_a_box(labels: LabelSet, pool: Boxes) -> list[str]:
@@ -544,14 +544,14 @@ def _chosen(
     plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None
 ) -> LabelledCategories:
     """Choose the categories of a plan that the labels distinguish, by its boxes on their images."""
-    others = () if plan.rest is None else plan.rest.categories
-    named = others if plan.named or words else None
-    found, expected = plan.found, dict[str, float]()
+    rest_names = () if plan.rest is None else plan.rest.categories
+    named = rest_names if plan.named or words else None
+    boxes, expected = plan.found, dict[str, float]()
     if plan.probabilities is not None and not plan.named:
-        on_labelled = has_labels(found.images, labels)
-        expected = expected_objects(found, plan.probabilities, on_labelled)
+        on_labelled = has_labels(boxes.images, labels)
+        expected = expected_objects(boxes, plan.probabilities, on_labelled)
     return labelled_categories(
-        found.categories, labels, found, words, named=named, expected=expected
+        boxes.categories, labels, boxes, words, named=named, expected=expected
     )
 
 
@@ -561,22 +561,22 @@ def has_labels(images: Sequence[LabelledImage], labels: LabelSet) -> np.ndarray:
     return np.array([image.image_id in labelled for image in images], bool)
 
 
-def expected_objects(found: Boxes, right: np.ndarray, on_images: np.ndarray) -> dict[str, float]:
+def expected_objects(boxes: Boxes, right: np.ndarray, on_images: np.ndarray) -> dict[str, float]:
     """Return the sum of the true-positive probabilities of each category on some images.
 
     Parameters
     ----------
-    found : Boxes
+    boxes : Boxes
         N boxes on M images.
     right : ndarray of shape (N,)
         True-positive probability of each at IoU .5.
     on_images : ndarray of shape (M,), bool
         The images.
     """
-    inside = on_images[found.image]
-    n = len(found.categories)
-    sums = np.bincount(found.label[inside], right[inside], minlength=n).tolist()
-    return dict(zip(found.categories, sums, strict=True))
+    inside = on_images[boxes.image]
+    n = len(boxes.categories)
+    sums = np.bincount(boxes.label[inside], right[inside], minlength=n).tolist()
+    return dict(zip(boxes.categories, sums, strict=True))
 
 
 def on_all_categories(
@@ -592,21 +592,21 @@ def on_all_categories(
     looked_for = _chosen(plan, labels, words).looked_for
     names, more = list(whole.found.categories), list[str]()
     if plan.rest is not None and not plan.named and not words:
-        others = np.unique(plan.rest.label)
-        more = [plan.rest.categories[k] for k in others.tolist()]
-        known = more if looked_for is None else looked_for
-        more = [name for name in more if name in known and name not in names]
-    made = with_categories(whole, names, more)
+        rest_labels = np.unique(plan.rest.label)
+        more = [plan.rest.categories[k] for k in rest_labels.tolist()]
+        allowed = more if looked_for is None else looked_for
+        more = [name for name in more if name in allowed and name not in names]
+    full_plan = with_categories(whole, names, more)
     if looked_for is None and not plan.named:
-        on_labelled = has_labels(made.found.images, labels)
+        on_labelled = has_labels(full_plan.found.images, labels)
         score_thr = plan.score_thr or 0.0
-        warnings += false_without_labels(made.found, on_labelled, labels, words, score_thr)
+        warnings += false_without_labels(full_plan.found, on_labelled, labels, words, score_thr)
     # The label-free estimates are of the categories with a likely box, which hold nearly all boxes.
-    return replace(made, priors={**whole.priors, **made.priors}), warnings
+    return replace(full_plan, priors={**whole.priors, **full_plan.priors}), warnings
 
 
 def false_without_labels(
-    found: Boxes,
+    boxes: Boxes,
     on_labelled: np.ndarray,
     labels: LabelSet,
     words: Mapping[str, str] | None,
@@ -616,7 +616,7 @@ def false_without_labels(
 
     Parameters
     ----------
-    found : Boxes
+    boxes : Boxes
         Of the categories that count, on the M images of the pool.
     on_labelled : ndarray of shape (M,), bool
         Which of these are labelled; see `has_labels`.
@@ -628,11 +628,11 @@ def false_without_labels(
         Over which boxes count.
     """
     translated = words or {word: word for word in labels.categories}
-    own = {translated.get(word) for word in labels.categories}
-    inside = on_labelled[found.image] & (found.scores > score_thr)
-    n = np.bincount(found.label[inside], minlength=len(found.categories))
-    each = zip(found.categories, n.tolist(), strict=True)
-    of_none = {name: k for name, k in each if k and name not in own}
+    label_names = {translated.get(word) for word in labels.categories}
+    inside = on_labelled[boxes.image] & (boxes.scores > score_thr)
+    n = np.bincount(boxes.label[inside], minlength=len(boxes.categories))
+    counts = zip(boxes.categories, n.tolist(), strict=True)
+    of_none = {name: k for name, k in counts if k and name not in label_names}
     if not of_none:
         return ()
     text = (
@@ -694,7 +694,7 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
         influence=plan.influence.of_categories(rows, len(added)),
         priors=_priors(plan, kept, added, detected),
         # what was printed of the mean is of other categories
-        printed={name: of for name, of in plan.printed.items() if "/" in name},
+        printed={name: interval for name, interval in plan.printed.items() if "/" in name},
         **changes,  # type: ignore[arg-type]
     )
 
@@ -724,14 +724,14 @@ def _priors(
             name: plan.priors.get(f"{target}/{name}", UNLIKELY if name in detected else ZERO)
             for name in names
         }
-        each = [plan.label_free(target, name) for name in kept]
+        kept_estimates = [plan.label_free(target, name) for name in kept]
         priors |= {
             f"{target}/{name}": estimate
-            for name, estimate in zip(kept, each, strict=True)
+            for name, estimate in zip(kept, kept_estimates, strict=True)
             if estimate.known
         }
         priors |= {f"{target}/{name}": estimate for name, estimate in added.items()}
-        mean = _mean_prior(plan, target, each)
+        mean = _mean_prior(plan, target, kept_estimates)
         if mean.known:
             share = len(kept) / n
             value = share * mean.value + sum(estimate.value for estimate in added.values()) / n
@@ -742,22 +742,24 @@ def _priors(
     return priors
 
 
-def _mean_prior(plan: LabelPlan, target: str, each: list[ValueWithError]) -> ValueWithError:
+def _mean_prior(plan: LabelPlan, target: str, estimates: list[ValueWithError]) -> ValueWithError:
     """Return the mean of label-free estimates of categories.
 
     The variance of one category's error is a + b and that of the mean of K a + b / K, where a is
     common to the categories of a site and b of each: both follow from the plan's own mean.
     """
     whole, n_before = plan.priors.get(target, NOTHING), len(plan.found.categories)
-    if len(each) == n_before:  # also where single categories have no estimate, being too wide
+    if len(estimates) == n_before:  # also where single categories have no estimate, being too wide
         return whole
-    if not each or not all(estimate.known for estimate in each):
+    if not estimates or not all(estimate.known for estimate in estimates):
         return NOTHING
-    single = float(np.mean([estimate.error**2 for estimate in each]))
+    single = float(np.mean([estimate.error**2 for estimate in estimates]))
     common = single
     if whole.known and n_before > 1:
         of_each = np.clip((single - whole.error**2) * n_before / (n_before - 1), 0, single)
         common = single - float(of_each)
-    variance = common + (single - common) / len(each)
-    value = float(np.mean([estimate.value for estimate in each]))
-    return ValueWithError(value, float(np.sqrt(variance)), min(estimate.dof for estimate in each))
+    variance = common + (single - common) / len(estimates)
+    value = float(np.mean([estimate.value for estimate in estimates]))
+    return ValueWithError(
+        value, float(np.sqrt(variance)), min(estimate.dof for estimate in estimates)
+    )

@@ -533,8 +533,8 @@ class LabelPlan(Result):
         """
         point = OperatingPoint.of(target)
         if point is None:
-            each = self.influence[list(LEVELS).index(target)]
-            return np.vstack([each, each.mean(axis=0)])
+            influence = self.influence[list(LEVELS).index(target)]
+            return np.vstack([influence, influence.mean(axis=0)])
         counts = self.expected_counts(point)
         counts = np.concatenate([counts, counts.sum(axis=0, keepdims=True)])
         slope = self.points[point.measure].slopes[MODEL]
@@ -586,8 +586,8 @@ class LabelPlan(Result):
             variance = float(influence[-1].var(ddof=1)) if self.n_pool > 1 else 0.0
             residual = self.points[point.measure].residual.scaled(variance)
             return Outlook(residual, self.n_pool, whole, self.level)
-        each = [self.label_free(self.target, name) for name in self.found.categories]
-        prior = JointPrior.of(each, whole, self.n_objects, self.small_sample_bias)
+        estimates = [self.label_free(self.target, name) for name in self.found.categories]
+        prior = JointPrior.of(estimates, whole, self.n_objects, self.small_sample_bias)
         per_image = self.mixing.residual.variance * influence[:-1].var(axis=1)
         per_object = PER_OBJECT[self.target]
         return JointOutlook(prior, self.holding, per_object, per_image, self.n_pool, self.level)
@@ -669,11 +669,11 @@ class ByImage:
             rounded = with_few_bits(numbers)
             # more than half of the images share a value, or there is little to save
             middle = np.argsort(rounded[0], kind="stable")[n_images // 2]
-            other = np.flatnonzero((rounded != rounded[:, [middle]]).any(axis=0))
+            unusual_images = np.flatnonzero((rounded != rounded[:, [middle]]).any(axis=0))
             usual.append(rounded[:, middle])
-            category.append(np.full(len(other), k, np.int32))
-            image.append(other.astype(np.int32))
-            values.append(rounded[:, other].T)
+            category.append(np.full(len(unusual_images), k, np.int32))
+            image.append(unusual_images.astype(np.int32))
+            values.append(rounded[:, unusual_images].T)
         return cls(
             np.array(usual, np.float64),
             np.concatenate(category),

@@ -70,18 +70,18 @@ def compact(array: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
     -------
     stored : ndarray of shape (B, N), uint8
         The first bytes of all N numbers, the second ones, and so on.
-    how : dict
+    encoding : dict
         What `restored` needs to give the array again, fit for JSON.
 
     Examples
     --------
-    >>> stored, how = compact(np.array([10.5, 10.25], np.float32))
-    >>> how["decimals"], restored(stored, how)
+    >>> stored, encoding = compact(np.array([10.5, 10.25], np.float32))
+    >>> encoding["decimals"], restored(stored, encoding)
     (2, array([10.5 , 10.25], dtype=float32))
     """
-    how: dict[str, Any] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+    encoding: dict[str, Any] = {"dtype": array.dtype.str, "shape": list(array.shape)}
     if not array.size:
-        return np.zeros((array.dtype.itemsize, 0), np.uint8), how
+        return np.zeros((array.dtype.itemsize, 0), np.uint8), encoding
     columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
     if array.dtype in DECIMALS:
         scaled = columns.astype(np.float64)
@@ -94,26 +94,26 @@ def compact(array: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
             whole = whole.astype(np.int32)
             # by their bytes, since a negative zero would lose its sign
             if _as_written(whole, decimals, columns.dtype).tobytes() == columns.tobytes():
-                columns, how["decimals"] = whole, decimals
+                columns, encoding["decimals"] = whole, decimals
                 break
     if array.ndim == 1 and array.dtype.kind == "i" and array.max() > ONE_BYTE:
         steps = np.diff(array, prepend=array.dtype.type(0))
         if np.mean(steps >= 0) > RISING:
-            columns, how["steps"] = steps[None], True
+            columns, encoding["steps"] = steps[None], True
     size = columns.dtype.itemsize
-    return np.ascontiguousarray(columns.reshape(-1).view(np.uint8).reshape(-1, size).T), how
+    return np.ascontiguousarray(columns.reshape(-1).view(np.uint8).reshape(-1, size).T), encoding
 
 
-def restored(stored: np.ndarray, how: Mapping[str, Any]) -> np.ndarray:
+def restored(stored: np.ndarray, encoding: Mapping[str, Any]) -> np.ndarray:
     """Return the array that `compact` was given, to the last bit."""
-    dtype, shape = np.dtype(how["dtype"]), tuple(how["shape"])
+    dtype, shape = np.dtype(encoding["dtype"]), tuple(encoding["shape"])
     if 0 in shape:
         return np.zeros(shape, dtype)
-    decimals = how.get("decimals")
+    decimals = encoding.get("decimals")
     stored_dtype = dtype if decimals is None else np.dtype(np.int32)
     columns = np.ascontiguousarray(stored.T).reshape(-1).view(stored_dtype)
     columns = columns.reshape(-1, shape[0])
-    if how.get("steps"):
+    if encoding.get("steps"):
         columns = np.cumsum(columns, axis=1, dtype=stored_dtype)
     if decimals is not None:
         columns = _as_written(columns, decimals, dtype)
@@ -167,7 +167,7 @@ def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
         "drawn": [ids[k].image_id for k in plan.drawn],
         "categories": list(plan.found.categories),
         "unlikely_categories": list(plan.rest.categories) if plan.rest is not None else None,
-        "arrays": {name: how for name, (_, how) in stored.items()},
+        "arrays": {name: encoding for name, (_, encoding) in stored.items()},
         "images": [[i.image_id, i.file_name, i.size] for i in ids],
         "warnings": list(plan.warnings),
         "warning_codes": codes_of(plan.warnings),
@@ -219,8 +219,8 @@ def load_plan(folder: PathLike) -> LabelPlan:
         )
     try:
         with np.load(folder / ARRAYS, allow_pickle=False) as stored:
-            hows = document["arrays"].items()
-            arrays = {name: restored(stored[name], how) for name, how in hows}
+            encodings = document["arrays"].items()
+            arrays = {name: restored(stored[name], encoding) for name, encoding in encodings}
         return _plan(document, arrays)
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(
@@ -235,7 +235,7 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         for image_id, file_name, size in document["images"]
     )
     columns = (arrays[f"found_{name}"] for name in COLUMNS)
-    found, rest = Boxes(images, tuple(document["categories"]), *columns), None
+    boxes, rest = Boxes(images, tuple(document["categories"]), *columns), None
     if document["unlikely_categories"] is not None:
         columns = (arrays[f"rest_{name}"] for name in COLUMNS)
         rest = Boxes(images, tuple(document["unlikely_categories"]), *columns)
@@ -246,8 +246,10 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
     }
     # what is not finite is null in JSON
     priors = {
-        name: ValueWithError(of["value"], of["error"], math.inf if of["dof"] is None else of["dof"])
-        for name, of in document["priors"].items()
+        name: ValueWithError(
+            prior["value"], prior["error"], math.inf if prior["dof"] is None else prior["dof"]
+        )
+        for name, prior in document["priors"].items()
     }
     printed = {
         name: {end: math.nan if v is None else v for end, v in interval.items()}
@@ -255,7 +257,7 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
     }
     points = document["points"].items()
     return LabelPlan(
-        found=found,
+        found=boxes,
         influence=by_image["influence"],
         objects=by_image.get("objects"),
         holding=arrays["holding"],
@@ -273,12 +275,12 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
     )
 
 
-def _added(there: Any, images: list[dict[str, Any]], path: Path) -> dict[str, Any]:
+def _added(content: Any, images: list[dict[str, Any]], path: Path) -> dict[str, Any]:
     """Return a COCO annotation file with the images that it lacks.
 
     Parameters
     ----------
-    there : Any
+    content : Any
         Content of the file, as it was read.
     images : list of dict
         COCO entries of the images that are drawn; those whose file name, with or without its
@@ -292,8 +294,8 @@ def _added(there: Any, images: list[dict[str, Any]], path: Path) -> dict[str, An
         If the content is no COCO annotation file.
     """
     try:
-        listed_names = {image["file_name"].replace("\\", "/") for image in there["images"]}
-        ids = [image["id"] for image in there["images"]]
+        listed_names = {image["file_name"].replace("\\", "/") for image in content["images"]}
+        ids = [image["id"] for image in content["images"]]
     except (TypeError, KeyError, AttributeError) as error:
         raise InputError(
             f"Expected {path} to be a COCO annotation file, in which to name the images. Move it "
@@ -302,7 +304,7 @@ def _added(there: Any, images: list[dict[str, Any]], path: Path) -> dict[str, An
     new = [image for image in images if not {_last(image), image["file_name"]} & listed_names]
     first = 1 + max((k for k in ids if isinstance(k, int)), default=0)
     named = [{**image, "id": first + k} for k, image in enumerate(new)]
-    return {**there, "images": [*there["images"], *named]}
+    return {**content, "images": [*content["images"], *named]}
 
 
 def _last(image: dict[str, Any]) -> str:
@@ -495,8 +497,8 @@ def write_plan(
     empty = LabelSet(folder / EMPTY, tuple(named), plan.found.categories)
     document = coco_document(empty, with_sizes=False)
     if empty.path.exists():
-        there = read_json(empty.path, "annotation file")
-        document = _added(there, document["images"], empty.path)
+        content = read_json(empty.path, "annotation file")
+        document = _added(content, document["images"], empty.path)
     written.append(write_json(empty.path, document, indent=None))
     if prelabel:
         offered = prelabels(plan, named)

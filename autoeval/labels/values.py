@@ -281,14 +281,14 @@ def object_variance(
     >>> round(float(object_variance(1.0, 0.5, 0.5, 20, 10)), 4)  # 20 objects count as 16.7
     0.0141
     """
-    both = np.asarray(n_holding * np.asarray(value) + IMAGES_OF_PRIOR * np.asarray(expected))
+    sums = np.asarray(n_holding * np.asarray(value) + IMAGES_OF_PRIOR * np.asarray(expected))
     counts = np.asarray(n_holding + IMAGES_OF_PRIOR)
-    mixed = np.clip(both / counts, INSIDE, 1 - INSIDE)
+    mixed = np.clip(sums / counts, INSIDE, 1 - INSIDE)
     of_one = mixed * (1 - mixed) * counts / (counts + 1)
     # objects of one image are correlated: so many independent ones (Kish 1965)
     held = np.maximum(n_holding, 1)
-    each = np.maximum(n_true / held, 1)
-    independent = held * each / (1 + WITHIN_IMAGE * (each - 1))
+    objects_per_image = np.maximum(n_true / held, 1)
+    independent = held * objects_per_image / (1 + WITHIN_IMAGE * (objects_per_image - 1))
     return np.asarray(per_object * of_one / independent)
 
 
@@ -327,12 +327,12 @@ def objects_in_pool(
     array([24.6,  6.8])
     """
     seen = np.asarray(n_true, float)
-    each = seen / n_labelled
+    per_image = seen / n_labelled
     if expected is not None and seen.sum() > 0 and expected.sum() > 0:
-        rate = expected * (each.sum() / expected.sum())
+        rate = expected * (per_image.sum() / expected.sum())
         a = OBJECTS_OF_EXPECTED
-        each = rate * (a + seen) / (a + n_labelled * rate)
-    return np.asarray(seen + (n_pool - n_labelled) * each)
+        per_image = rate * (a + seen) / (a + n_labelled * rate)
+    return np.asarray(seen + (n_pool - n_labelled) * per_image)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def test_one_category_is_the_combination_of_labels_and_prior():
     labels, free = ValueWithError(0.4, 0.06, 9), ValueWithError(0.5, 0.08, 6)
     joint = estimate_jointly(JointPrior.of([free]), measured([0], [0.4], [0.06], dof=9))
     both = combine(labels, free)
-    for combined in (joint.mean, joint.each[0]):
+    for combined in (joint.mean, joint.categories[0]):
         assert combined.estimate.value == pytest.approx(both.estimate.value)
         assert combined.estimate.error == pytest.approx(both.estimate.error)
         assert combined.estimate.dof == pytest.approx(both.estimate.dof)
@@ -52,10 +52,12 @@ def test_values_are_cut_before_their_mean_and_intervals_move_along():
         np.array([0.1, 0.6]), np.zeros((2, 2)), np.full(2, 0.1), none + math.inf, math.inf
     )
     joint = estimate_jointly(prior, measured([0, 1], [-0.3, 0.6], [0.1, 0.1]))
-    assert [of.estimate.value for of in joint.each] == pytest.approx([0, 0.6], abs=1e-12)
+    assert [of.estimate.value for of in joint.categories] == pytest.approx([0, 0.6], abs=1e-12)
     assert joint.mean.estimate.value == pytest.approx(0.3, abs=1e-12)
     # errors of halves of .1 and .1, and of the mean of two of these; 1.645 of them make 90 %
-    assert joint.each[0].estimate.interval()[1] == pytest.approx(1.6449 * 0.1 / 2**0.5, abs=1e-4)
+    assert joint.categories[0].estimate.interval()[1] == pytest.approx(
+        1.6449 * 0.1 / 2**0.5, abs=1e-4
+    )
     ends = (0.3 - 1.6449 * 0.05, 0.3 + 1.6449 * 0.05)
     assert joint.mean.estimate.interval() == pytest.approx(ends, abs=1e-4)
 
@@ -73,8 +75,8 @@ def test_it_is_the_conditional_normal_distribution():
     k = prior.covariance(np.arange(6))
     gain = k[:, at] @ np.linalg.inv(k[np.ix_(at, at)] + covariance)
     mean, spread = values + gain @ (d - values[at]), k - gain @ k[at]
-    assert [combined.estimate.value for combined in joint.each] == pytest.approx(mean)
-    assert [combined.estimate.error for combined in joint.each] == pytest.approx(
+    assert [combined.estimate.value for combined in joint.categories] == pytest.approx(mean)
+    assert [combined.estimate.error for combined in joint.categories] == pytest.approx(
         np.sqrt(np.diag(spread))
     )
     assert joint.mean.estimate.value == pytest.approx(mean.mean())
@@ -87,14 +89,14 @@ def test_labels_never_widen_the_interval(n_measured):
     at = np.arange(n_measured)
     joint = estimate_jointly(prior, measured(at, np.full(n_measured, 0.42), np.full(n_measured, 3)))
     assert joint.mean.estimate.error <= 0.08 + 1e-12
-    assert max(combined.estimate.error for combined in joint.each) <= 0.18 + 1e-12
+    assert max(combined.estimate.error for combined in joint.categories) <= 0.18 + 1e-12
 
 
 def test_labels_of_some_categories_move_the_others_by_the_level_that_they_show():
     prior = prior_of(np.full(40, 0.4), np.full(40, 0.15), 0.1)
     joint = estimate_jointly(prior, measured(range(20), np.full(20, 0.5), np.full(20, 0.02)))
-    assert 0.46 < joint.each[30].estimate.value < 0.5
-    assert joint.each[30].estimate.error < 0.15
+    assert 0.46 < joint.categories[30].estimate.value < 0.5
+    assert joint.categories[30].estimate.error < 0.15
 
 
 def test_a_contradiction_drops_the_level_and_keeps_how_categories_differ():
@@ -103,7 +105,7 @@ def test_a_contradiction_drops_the_level_and_keeps_how_categories_differ():
     joint = estimate_jointly(prior, measured(range(10), values[:10] + 0.3, np.full(10, 0.02)))
     assert joint.mean.conflict
     assert joint.mean.estimate.value == pytest.approx(values.mean() + 0.3, abs=0.01)
-    last = joint.each[-1].estimate
+    last = joint.categories[-1].estimate
     assert last.value == pytest.approx(values[-1] + 0.3, abs=0.01)
     agreeing = estimate_jointly(prior, measured(range(10), values[:10] + 0.03, np.full(10, 0.02)))
     assert not agreeing.mean.conflict
@@ -113,7 +115,7 @@ def test_without_label_free_estimates_the_labels_decide():
     part = measured([0, 1], [0.3, 0.5], [0.05, 0.05])
     joint = estimate_jointly(JointPrior.of([NOTHING] * 3), part)
     assert joint.mean.estimate.value == pytest.approx(0.4, abs=1e-3)
-    assert joint.each[2].estimate.error > STD_OF_UNKNOWN
+    assert joint.categories[2].estimate.error > STD_OF_UNKNOWN
     none = estimate_jointly(JointPrior.of([NOTHING] * 2), measured([], [], []))
     assert not none.mean.estimate.known
 
@@ -122,7 +124,7 @@ def test_a_category_without_a_box_keeps_its_value():
     each = [ValueWithError(0.0, 0.0), ValueWithError(0.4, 0.1), ValueWithError(0.5, 0.1)]
     prior = JointPrior.of(each, ValueWithError(0.3, 0.06), np.array([1.0, 20.0, 50.0]))
     joint = estimate_jointly(prior, measured([1, 2], [0.2, 0.3], [0.05, 0.05]))
-    assert joint.each[0].estimate == ValueWithError(0.0, 0.0, math.inf)
+    assert joint.categories[0].estimate == ValueWithError(0.0, 0.0, math.inf)
 
 
 def test_rare_categories_exceed_their_label_free_estimates():
@@ -145,6 +147,6 @@ def test_intervals_cover_nine_of_ten_where_the_model_holds():
         part = measured(at, truth[at] + rng.normal(0, errors), errors)
         joint = estimate_jointly(prior, part)
         lower, upper = joint.mean.estimate.interval()
-        of_one = joint.each[0].estimate.interval()
+        of_one = joint.categories[0].estimate.interval()
         hits.append((lower <= truth.mean() <= upper, of_one[0] <= truth[0] <= of_one[1]))
     assert np.mean(hits, axis=0) == pytest.approx([0.9, 0.9], abs=0.025)
