@@ -12,11 +12,9 @@ ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .+)?")
 Named = ast.ClassDef | ast.FunctionDef
 TYPES = {"str": "str|path-like", "int": "int", "float": "float", "bool": "bool"}
 TYPES["np.ndarray"] = "ndarray|array"
-WHOLE = (
-    "report",
-    "counting/capture",
-    "counting/evaluation",
-)  # all public parameters are documented
+# Packages in which all public parameters are documented; those of mmcv's operators are mmcv's.
+WHOLE = ("counting/capture", "counting/evaluation", "detectors", "io", "report", "runtime")
+OPERATORS = PACKAGE / "detectors" / "ops"
 
 
 def documented(node):
@@ -132,8 +130,9 @@ def undocumented(body, of=""):
 
 @pytest.mark.parametrize("package", WHOLE)
 def test_all_public_parameters_are_documented(package):
-    trees = [ast.parse(path.read_text("utf-8")) for path in (PACKAGE / package).rglob("*.py")]
-    assert [name for tree in trees for name in undocumented(tree.body)] == []
+    files = [path for path in (PACKAGE / package).rglob("*.py") if OPERATORS not in path.parents]
+    bodies = [ast.parse(path.read_text(encoding="utf-8")).body for path in files]
+    assert [name for body in bodies for name in undocumented(body)] == []
 
 
 def test_the_reader_finds_what_has_no_parameters():

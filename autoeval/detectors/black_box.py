@@ -177,6 +177,11 @@ class BlackBoxDetector:
     n_outside : int
         Boxes without area in their image that were dropped so far; others are clipped to it.
 
+    Raises
+    ------
+    InputError
+        If a file of weights cannot be read.
+
     Examples
     --------
     >>> def find(images):

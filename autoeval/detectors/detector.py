@@ -59,6 +59,12 @@ class MMDetector:
         accelerator agree to rounding.
     device : torch.device
         Where it runs.
+
+    Raises
+    ------
+    InputError
+        If there is no such precision, the test pipeline cannot be used, or the model reads fewer
+        words at once than it is given.
     """
 
     def __init__(
@@ -108,7 +114,13 @@ class MMDetector:
         return fingerprint(self.settings)
 
     def prepare(self, image: np.ndarray) -> None:
-        """Prepare an image that will be observed soon; called in the threads that read images."""
+        """Prepare an image that will be observed soon; called in the threads that read images.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8, BGR
+            The same object as in `observe`.
+        """
         self._preprocess.ahead(image)
 
     def observe(
@@ -134,16 +146,37 @@ class MMDetector:
         ------
         ValueError
             If the arguments do not fit together.
+        InputError
+            If the model gives no boxes.
         """
         return self.launch(images, image_ids)()
 
     def launch(
         self, images: Sequence[np.ndarray], image_ids: Sequence[str]
     ) -> Later[list[Evidence]]:
-        """Begin to observe images, as `observe`; what is returned waits, and gives the evidence.
+        """Begin to observe images, see `observe`.
 
         A pass launches a batch before it waits for the one before, so that a GPU is never idle
         while its boxes are copied.
+
+        Parameters
+        ----------
+        images : sequence of ndarray of shape (H, W, 3), uint8, BGR
+            Sizes may differ.
+        image_ids : sequence of str
+            One for each image.
+
+        Returns
+        -------
+        callable
+            Waits for the device, and gives the list of `Evidence`.
+
+        Raises
+        ------
+        ValueError
+            If the arguments do not fit together.
+        InputError
+            If the model gives no boxes.
         """
         self._check(images, image_ids)
 

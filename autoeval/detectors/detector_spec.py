@@ -51,6 +51,11 @@ class DetectorSpec:
     precision : str, optional
         ``single`` or ``half``; by default the framework's own. See
         `autoeval.detectors.predicting.in_precision`. Another one raises `InputError`.
+
+    Raises
+    ------
+    InputError
+        If there is no such precision.
     """
 
     name: str
@@ -127,7 +132,18 @@ class DetectorSpec:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote; `InputError` if a file is no longer where it was."""
+        """Read what `to_dict` wrote.
+
+        Parameters
+        ----------
+        values : mapping of str to Any
+            Of the spec; where stages are named, they are left out.
+
+        Raises
+        ------
+        InputError
+            If the file of the detector or of its checkpoint is no longer where it was.
+        """
         fields = {name: value for name, value in values.items() if name != STAGES}
         spec = cls(**{**fields, "cfg_options": _with_tuples(values.get("cfg_options"))})
         for field, option in (("name", "detector"), ("checkpoint", "checkpoint")):
@@ -144,6 +160,11 @@ class DetectorSpec:
         """Return the same with thresholds of mmdet's over .01 lowered to it, unless they are given.
 
         A black box sets its own threshold, and adapters give boxes from .01 on.
+
+        Raises
+        ------
+        InputError
+            If the config of a detector of mmdet cannot be read.
         """
         from autoeval.detectors.adapters import adapter_of
 
@@ -202,6 +223,11 @@ def _absolute(path: str | None) -> str | None:
 def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Read categories from a text file, one in a line.
 
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
     Raises
     ------
     InputError
@@ -218,7 +244,12 @@ def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def names_python(text: str) -> bool:
-    """Whether a detector is named as ``FILE.py:NAME``.
+    """Return whether a detector is named as ``FILE.py:NAME``.
+
+    Parameters
+    ----------
+    text : str
+        Name of a detector.
 
     Examples
     --------
@@ -231,10 +262,15 @@ def names_python(text: str) -> bool:
 def load_black_box(text: str) -> BlackBoxDetector:
     """Run a Python file and take out of it what ``FILE.py:NAME`` names.
 
+    Parameters
+    ----------
+    text : str
+        ``FILE.py:NAME``.
+
     Raises
     ------
     InputError
-        If the file is missing, fails, or has no such `BlackBoxDetector`.
+        If it is of another form, the file is missing, fails, or has no such `BlackBoxDetector`.
     """
     named = _NAMED.fullmatch(text)
     if named is None:

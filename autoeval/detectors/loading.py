@@ -114,6 +114,11 @@ def _device(name: str) -> torch.device:
 def try_once(detector: MMDetector) -> None:
     """Run a detector on an image of coloured blocks.
 
+    Parameters
+    ----------
+    detector : MMDetector
+        That is tried.
+
     Raises
     ------
     InputError
@@ -137,7 +142,7 @@ def try_once(detector: MMDetector) -> None:
 
 
 def blocks() -> np.ndarray:
-    """Draw an image (480, 640, 3) of blocks of random colours."""
+    """Draw an image (480, 640, 3), uint8, of blocks of random colours, always the same."""
     shape = (HEIGHT // BLOCK, WIDTH // BLOCK, 3)
     colours = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
     return colours.repeat(BLOCK, 0).repeat(BLOCK, 1)

@@ -55,7 +55,13 @@ def single_precision() -> Iterator[None]:
 
 
 def is_on_host(tensor: Tensor) -> bool:
-    """Whether the processor reads a tensor without a copy."""
+    """Return whether the processor reads a tensor without a copy.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        On any device.
+    """
     return tensor.device.type == "cpu"
 
 
@@ -75,6 +81,11 @@ class HostCopy:
 
     def add(self, tensors: Sequence[Tensor]) -> Later[list[np.ndarray]]:
         """Add tensors to the copy.
+
+        Parameters
+        ----------
+        tensors : sequence of Tensor
+            On one device.
 
         Returns
         -------
@@ -154,7 +165,13 @@ class Batch:
 
 
 def to_host(tensors: Sequence[Tensor]) -> list[np.ndarray]:
-    """Copy tensors to the host in one piece, and wait for them."""
+    """Copy tensors to the host in one piece, and wait for them.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        On one device; numbers of 16 bits become float32.
+    """
     copy = HostCopy()
     arrays = copy.add(tensors)
     copy.begin()
@@ -165,6 +182,13 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """Return a tensor of the host on a device; a GPU reads pinned memory, so nobody waits for it.
 
     A copy from other memory waits until the GPU has done all that was asked of it before.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        In memory of the host.
+    device : torch.device
+        Where it goes.
     """
     if device.type != "cuda":
         return tensor.to(device)
@@ -173,6 +197,13 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
 
 def predict(model: BaseDetector, batch: Batch) -> Later[list[Detections]]:
     """Run mmdet's ``predict`` on a batch.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        Of mmdet.
+    batch : Batch
+        Its copy begins later, see `HostCopy.begin`.
 
     Returns
     -------
@@ -245,7 +276,15 @@ def wrapped(
 
 
 def perform(function: Callable, call: BoundArguments) -> Any:
-    """Call a function with some arguments."""
+    """Call a function with some arguments.
+
+    Parameters
+    ----------
+    function : callable
+        That is called.
+    call : BoundArguments
+        Its arguments.
+    """
     return function(*call.args, **call.kwargs)
 
 
@@ -254,6 +293,11 @@ class QuickPooling:
 
     torch has a vectorised kernel for that layout alone. A maximum rounds nothing, so the numbers
     stay the same; the output comes back in the layout of the input. Only on a CPU.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Whose poolings run so while the context is open.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -270,7 +314,15 @@ class QuickPooling:
 
 
 def pool_channels_last(pool: Callable[[Tensor], Tensor], call: BoundArguments) -> Tensor:
-    """Pool a tensor (N, C, H, W) with its channels last, and return it laid out as it was."""
+    """Pool a tensor with its channels last, and return it laid out as it was.
+
+    Parameters
+    ----------
+    pool : callable
+        The pooling itself.
+    call : BoundArguments
+        Of a tensor (N, C, H, W).
+    """
     (x,) = call.args
     if x.device.type != "cpu" or not x.is_contiguous():
         return pool(x)

@@ -40,10 +40,15 @@ REFUSED = {
 def test_pipeline(config: Config) -> list[dict[str, Any]]:
     """Return the steps that the configuration applies to test images.
 
+    Parameters
+    ----------
+    config : Config
+        Of the detector.
+
     Raises
     ------
     InputError
-        If it has none.
+        If it has none, or a step without a type.
     """
     from mmdet.utils import get_test_pipeline_cfg
 
@@ -97,7 +102,13 @@ def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def step_name(step: dict[str, Any]) -> str:
-    """Return the bare name of a pipeline step's type, given as a class or a scoped string."""
+    """Return the bare name of the type of a pipeline step.
+
+    Parameters
+    ----------
+    step : dict
+        Whose ``type`` is a class, or a text with or without a scope.
+    """
     kind = step["type"]
     return kind.rpartition(".")[2] if isinstance(kind, str) else kind.__name__
 
@@ -136,7 +147,13 @@ class Preprocessor:
             ) from error
 
     def ahead(self, image: np.ndarray) -> None:
-        """Prepare an image for a later call, from any thread; an error is left to that call."""
+        """Prepare an image for a later call, from any thread; an error is left to that call.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8, BGR
+            That will be called with.
+        """
         try:
             prepared = self._prepare(image)
         except Exception:  # steps are programs: they fail in any way

@@ -81,17 +81,35 @@ def _flat(name: str, node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def fingerprint(settings: Mapping[str, Any]) -> str:
-    """Shorten a description to `FINGERPRINT_LENGTH` digits, others for any difference in it."""
+    """Shorten a description to a few hexadecimal digits, others for any difference in it.
+
+    Parameters
+    ----------
+    settings : mapping of str to Any
+        See `describe`.
+    """
     return hash_json(dict(settings))[:FINGERPRINT_LENGTH]
 
 
 def hash_json(content: Any) -> str:
-    """Return the SHA-256 of the canonical JSON text of ``content``."""
+    """Return the SHA-256 of the canonical JSON text of a value.
+
+    Parameters
+    ----------
+    content : Any
+        What JSON lacks is written by `str`.
+    """
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def hash_weights(model: nn.Module) -> str:
-    """Return the SHA-256 of all parameters and buffers: names, types, shapes and bytes."""
+    """Return the SHA-256 of all parameters and buffers: names, types, shapes and bytes.
+
+    Parameters
+    ----------
+    model : nn.Module
+        On any device.
+    """
     import torch
 
     digest = hashlib.sha256()

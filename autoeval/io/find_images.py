@@ -53,7 +53,7 @@ def listed_paths(source: PathLike) -> list[Path]:
     Raises
     ------
     InputError
-        If there is none.
+        If there is none, or the list cannot be read, see `listed_names`.
     """
     paths = [Path(name) for name in listed_names(source)]
     if Path(source).is_file():
@@ -75,7 +75,7 @@ class FoundImages:
     images : tuple of ImageFile or VideoFrame
         In natural order within a folder, else as they are listed.
     skipped : tuple of str
-        Sentences, one for each kind.
+        One sentence for each kind of file that was passed over.
     """
 
     images: tuple[ImageFile | VideoFrame, ...]
@@ -105,7 +105,8 @@ def find_images(
     Raises
     ------
     InputError
-        Where nothing is found, or `img_dir` or `every` has nothing to be about.
+        If nothing is found, a file that lists images or a video cannot be read, a video is named
+        without `every`, or `img_dir` is given without a COCO file or `every` without a video.
     """
     images, is_coco = _find(source, img_dir, every)
     if img_dir is not None and not is_coco:
@@ -221,7 +222,15 @@ class UnlabelledImage(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ImageArray:
-    """An image (H, W, 3), uint8, BGR, that is decoded already."""
+    """An image that is decoded already.
+
+    Parameters
+    ----------
+    image_id : str
+        Its name within its set.
+    pixels : ndarray of shape (H, W, 3), uint8
+        BGR.
+    """
 
     image_id: str
     pixels: np.ndarray
@@ -248,12 +257,13 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
     -------
     tuple of UnlabelledImage
         Paths are named relative to the deepest folder that holds them all, as those of a folder
-        are; arrays by their positions. Warns of what was passed over in a folder.
+        are; arrays by their positions. A Python warning names what `find_images` passed over.
 
     Raises
     ------
     InputError
-        If there is no image, or items are of several kinds or none of these.
+        If there is no image, items are of several kinds or none of these, or `find_images` raises
+        it.
 
     Examples
     --------
@@ -313,9 +323,12 @@ def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
 
 
 def later_copies(files: Sequence[Path]) -> list[int]:
-    """Return the numbers of the files whose content is, byte by byte, that of an earlier one.
+    """Return the positions of the files whose content is, byte by byte, that of an earlier one.
 
-    Empty files, and those that cannot be read, are no copies.
+    Parameters
+    ----------
+    files : sequence of Path
+        Empty ones, and those that cannot be read, are no copies.
     """
     sizes = [_size(path) for path in files]
     times = Counter(sizes)
@@ -335,7 +348,15 @@ def _size(path: Path) -> int:
 def file_stamp(path: PathLike) -> str:
     """Return size and time of the last change: another one means other content.
 
-    Raises OSError without such a file.
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Raises
+    ------
+    OSError
+        If there is none.
 
     Examples
     --------
@@ -350,7 +371,13 @@ def file_stamp(path: PathLike) -> str:
 
 
 def path_stamp(path: PathLike) -> str:
-    """Return the absolute path of a file and its `file_stamp`, ``absent`` without such a file."""
+    """Return the absolute path of a file and its `file_stamp`, ``absent`` without such a file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, which need not be there.
+    """
     try:
         return f"{os.path.abspath(path)} {file_stamp(path)}"
     except OSError:
@@ -362,7 +389,17 @@ def without_copies(
 ) -> tuple[tuple[UnlabelledImage, ...], tuple[Notice, ...]]:
     """Leave out files that are byte by byte an earlier one: a copy adds no information.
 
-    Frames of videos and arrays are all kept; a warning names the files that were left out.
+    Parameters
+    ----------
+    images : sequence of UnlabelledImage
+        Frames of videos and arrays are all kept.
+
+    Returns
+    -------
+    images : tuple of UnlabelledImage
+        The others, in their order.
+    notices : tuple of Notice
+        A note that names the files that were left out; empty without any.
     """
     copies = copied(images)
     kept = tuple(image for k, image in enumerate(images) if k not in copies)
@@ -373,7 +410,13 @@ def without_copies(
 
 
 def copies_taken(images: Sequence[UnlabelledImage]) -> tuple[Notice, ...]:
-    """Warn where files are counted that are byte by byte an earlier one; see `without_copies`."""
+    """Warn of files that are byte by byte an earlier one and count nevertheless.
+
+    Parameters
+    ----------
+    images : sequence of UnlabelledImage
+        Frames of videos and arrays are no copies.
+    """
     named = _copies_named(images, copied(images))
     return tuple(
         Notice("copies-counted", f"{t}, and count as images of their own: leave them out")
@@ -382,7 +425,13 @@ def copies_taken(images: Sequence[UnlabelledImage]) -> tuple[Notice, ...]:
 
 
 def copied(images: Sequence[UnlabelledImage]) -> list[int]:
-    """Return the numbers of the files that are byte by byte an earlier one."""
+    """Return the positions of the files that are byte by byte an earlier one.
+
+    Parameters
+    ----------
+    images : sequence of UnlabelledImage
+        Frames of videos and arrays are no copies.
+    """
     files = [(k, image.path) for k, image in enumerate(images) if isinstance(image, ImageFile)]
     return [files[n][0] for n in later_copies([path for _, path in files])]
 

@@ -54,9 +54,9 @@ class Named(NamedTuple):
     Parameters
     ----------
     image_id, file_name : str or None
-        In `normal_id`'s and any form; None for what the file does not have.
+        In any form; None for what the file does not have.
     split : str
-        Such as ``val``, where the file says so.
+        Such as ``val``; empty where the file does not state it.
     """
 
     image_id: str | None
@@ -166,6 +166,11 @@ class Rule(NamedTuple):
 def normal_name(name: str) -> str:
     r"""Return a file name in one form: Unicode NFC, forward slashes, no ``./``.
 
+    Parameters
+    ----------
+    name : str
+        A file name or a path.
+
     Examples
     --------
     >>> normal_name(".\\a\\b.jpg"), len(normal_name("e\u0301.jpg"))
@@ -184,6 +189,11 @@ def normal_name(name: str) -> str:
 def normal_id(value: object) -> str:
     """Return an id as text in one form: a whole number that passed through a float is that number.
 
+    Parameters
+    ----------
+    value : object
+        A number or a text.
+
     Examples
     --------
     >>> normal_id(81), normal_id(81.0), normal_id(" 8.1e+01"), normal_id("081"), normal_id("a.0")
@@ -200,7 +210,14 @@ def normal_id(value: object) -> str:
 
 
 def split_of(image: LabelledImage) -> str:
-    """Return the split of an image, or the folder that names it, ``val``; empty without one.
+    """Return the split of an image, else the first folder of its path that names one.
+
+    Empty where neither is there.
+
+    Parameters
+    ----------
+    image : LabelledImage
+        With its ``split`` or its path.
 
     Examples
     --------
@@ -214,7 +231,14 @@ def split_of(image: LabelledImage) -> str:
 
 
 def split_word(folder: str) -> str:
-    """Return the split that the name of a folder is of, in one word; empty for other names.
+    """Return the split that a folder is named after: ``train``, ``val`` or ``test``.
+
+    Empty for a folder with another name.
+
+    Parameters
+    ----------
+    folder : str
+        Name of the folder, in whatever case, with or without a number.
 
     Examples
     --------
@@ -232,6 +256,11 @@ def stored_name(name: str) -> str:
     ``/data/local-files/?d=FOLDER/NAME``. Spaces become ``_``, and other signs are dropped, as by
     Django for files that are uploaded.
 
+    Parameters
+    ----------
+    name : str
+        A file name, a path, or an address of Label Studio.
+
     Examples
     --------
     >>> stored_name("/data/local-files/?d=images%2Fyard%20north.jpg"), stored_name("yard north.jpg")
@@ -247,6 +276,11 @@ def former_name(name: str) -> str:
 
     Uploads are ``a1b2c3d4-0013.jpg``, and local files in an export ``a1b2c3d4__0013.jpg``.
 
+    Parameters
+    ----------
+    name : str
+        As in `stored_name`.
+
     Examples
     --------
     >>> former_name("/data/upload/1/a1b2c3d4-0013.jpg"), former_name("images/0013.jpg")
@@ -256,12 +290,23 @@ def former_name(name: str) -> str:
 
 
 def base_name(name: str) -> str:
-    """Return the last part of a path in `normal_name`'s form."""
+    """Return the last part of a path.
+
+    Parameters
+    ----------
+    name : str
+        In the form of `normal_name`.
+    """
     return name.rpartition("/")[2]
 
 
 def without_suffix(name: str) -> str:
     """Return a path without the suffix of an image, in whatever case, if it has one.
+
+    Parameters
+    ----------
+    name : str
+        A file name or a path.
 
     Examples
     --------
@@ -276,6 +321,11 @@ def before_roboflow(name: str) -> str:
     """Return the stem that a file had before Roboflow: ``a b.jpg`` is ``a-b_jpg.rf.HASH.jpg``.
 
     All signs but letters and digits become ``-`` on both sides of a comparison.
+
+    Parameters
+    ----------
+    name : str
+        A file name or a path, in the form of `normal_name`.
 
     Examples
     --------
@@ -632,7 +682,13 @@ class _Fields:
 
 
 def splits_of(name: str) -> frozenset[str]:
-    """Return the splits that the folders of a path name: ``val`` for ``images/valid/1.jpg``."""
+    """Return the splits that the folders of a path name: ``val`` for ``images/valid/1.jpg``.
+
+    Parameters
+    ----------
+    name : str
+        The path, with forward slashes.
+    """
     return _splits(name.rpartition("/")[0])
 
 

@@ -54,6 +54,11 @@ def walk(folder: Path) -> Iterator[str]:
     does not loop. Links that lead nowhere or around in a circle are yielded as the files that they
     stand for, and reading them says what is wrong.
 
+    Parameters
+    ----------
+    folder : Path
+        That is searched with its subfolders.
+
     Raises
     ------
     InputError
@@ -81,7 +86,18 @@ def _is_new(folder: str, entered: set[str]) -> bool:
 
 
 def refuse_archive(path: Path) -> None:
-    """Raise `InputError`, naming what it holds, if a path is that of a zip archive."""
+    """Refuse a zip archive, naming what it holds.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or anything else, which is let through.
+
+    Raises
+    ------
+    InputError
+        If it is one.
+    """
     if not (path.is_file() and zipfile.is_zipfile(path)):
         return
     with zipfile.ZipFile(path) as archive:
@@ -93,7 +109,13 @@ def refuse_archive(path: Path) -> None:
 
 
 def content_digest(path: Path) -> bytes:
-    """Return a hash of the bytes of a file; of its path where it cannot be read."""
+    """Return the SHA-256 of the bytes of a file; where it cannot be read, the bytes of its path.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
     try:
         return hashlib.sha256(path.read_bytes()).digest()
     except OSError:
@@ -175,9 +197,23 @@ def load_image_folder(
 
 
 def sorted_files(folder: Path) -> tuple[list[str], list[str]]:
-    """List the files of a folder, see `walk`, in natural order: visible ones and hidden ones.
+    """List the files of a folder and of its subfolders, see `walk`, in natural order.
 
-    Hidden are those whose name, or that of a folder below, begins with a dot.
+    Parameters
+    ----------
+    folder : Path
+        That is searched.
+
+    Returns
+    -------
+    visible, hidden : list of str
+        Paths relative to it. Hidden are those whose name, or that of a folder below, begins with a
+        dot.
+
+    Raises
+    ------
+    InputError
+        If a folder cannot be read.
     """
     names = sorted(walk(folder), key=natural_order)
     hidden = [name for name in names if _HIDDEN(name)]
@@ -185,12 +221,23 @@ def sorted_files(folder: Path) -> tuple[list[str], list[str]]:
 
 
 def suffix_of(name: str) -> str:
-    """Return the suffix of a file name, with its dot, in lower case."""
+    """Return the suffix of a file name, with its dot, in lower case.
+
+    Parameters
+    ----------
+    name : str
+        A file name or a path.
+    """
     return os.path.splitext(name)[1].lower()
 
 
 def natural_order(name: str) -> list[tuple[int, str]]:
-    """Sort key in which runs of digits compare as numbers.
+    """Return the key of a text by which runs of digits compare as numbers.
+
+    Parameters
+    ----------
+    name : str
+        A file name or a path.
 
     Examples
     --------
@@ -247,10 +294,14 @@ def read_image_list(
 
 
 def listed_names(source: PathLike) -> list[str]:
-    """Return the names that a text file, standard input (``-``) or a pattern lists, in order.
+    """Return the names that a text file, standard input or a pattern lists, in order.
 
-    Lines that begin with # are comments; Windows copies paths with quotation marks around them. The
-    files of a pattern are in natural order.
+    Parameters
+    ----------
+    source : path-like
+        A text file with a name on each line, ``-`` for the same on standard input, or a pattern.
+        Lines that begin with # are comments; quotation marks around a name, with which Windows
+        copies paths, are left out. The files of a pattern are in natural order.
 
     Raises
     ------
@@ -289,7 +340,13 @@ def listed_names(source: PathLike) -> list[str]:
 
 
 def is_pattern(source: PathLike) -> bool:
-    """Whether a path that does not exist holds the signs of a pattern."""
+    """Return whether a path that does not exist holds the signs of a pattern.
+
+    Parameters
+    ----------
+    source : path-like
+        Such as ``site/**/*.jpg``.
+    """
     return glob.has_magic(os.fspath(source)) and not Path(source).exists()
 
 
@@ -299,6 +356,11 @@ def image_folders(path: Path) -> list[Path]:
     ``images`` beside the file, its own folder, ``data`` in it (FiftyOne), ``images`` one folder up,
     and for ``instances_SUBSET.json`` the folder ``SUBSET`` in these ``images`` (datumaro and CVAT)
     or beside them (COCO).
+
+    Parameters
+    ----------
+    path : Path
+        The COCO file.
     """
     folder, root = path.parent, path.parent.parent
     subset = path.name.partition(".")[0].rpartition("_")[2]
@@ -373,7 +435,8 @@ def coco_images(
     Raises
     ------
     InputError
-        If the document has no list of images, or ids repeat.
+        If the document has no list of images, ids repeat, or more than half of the entries are
+        malformed; without `warnings` if any is.
     """
     if not isinstance(document, Mapping) or "images" not in document:
         raise InputError(
@@ -425,6 +488,11 @@ def written_time(text: str) -> datetime | None:
     Between the parts of the date there is ``-``, ``/``, ``.``, ``:``, ``_`` or nothing; between it
     and the time ``T``, a blank or one of these. A day or a month first could be either.
 
+    Parameters
+    ----------
+    text : str
+        Any.
+
     Examples
     --------
     >>> written_time("2026/03/02 08:15"), written_time("20260302_081507") is None
@@ -441,6 +509,11 @@ def written_time(text: str) -> datetime | None:
 
 def time_in_name(name: str) -> datetime | None:
     """Find a date with hour and minute in the path of a file, written as in `written_time`.
+
+    Parameters
+    ----------
+    name : str
+        The path.
 
     Examples
     --------
@@ -471,9 +544,14 @@ def images_in_memory(
     Parameters
     ----------
     given : object
-        Any.
+        Any object.
     numbers : dict of str to str, optional
         Takes the word of each number of a category.
+
+    Raises
+    ------
+    InputError
+        See `coco_images`.
     """
     document = getattr(given, "dataset", given)
     if not isinstance(document, Mapping) or "images" not in document:
@@ -494,7 +572,8 @@ def image_path(img_dir: Path, file_name: str) -> Path:
     Raises
     ------
     InputError
-        If ``file_name`` is absolute, climbs out with ``..`` or is a link to the outside.
+        If ``file_name`` is absolute, climbs out with ``..``, is a link to the outside, or can be no
+        name of a file here.
     """
     root = Path(os.path.realpath(img_dir))
     path = root / file_name
@@ -577,7 +656,7 @@ def coco_categories(
     Raises
     ------
     InputError
-        If a number has two words.
+        If a number has two words, or more than half of the categories are malformed.
     """
     pairs = coco_entries(path, document, "categories", _category, warnings)
     times = Counter(number for number, _ in pairs)

@@ -100,7 +100,7 @@ def read_image(path: PathLike, *, max_megapixels: float | None = None) -> np.nda
         If the file is missing, empty, cut short, no image or too large, or stores 14 bits or fewer
         in 16, which come out nearly black.
     InputError
-        If the environment variable is no positive number.
+        If `max_megapixels`, or the environment variable in its place, is no positive number.
     """
     return _image(path, _content(path, _limit(max_megapixels)))
 
@@ -171,13 +171,17 @@ def _decode(content: bytes, flags: int) -> np.ndarray | None:
 
 def _limit(given: float | None) -> float:
     """Return the most megapixels of an image: as given, of the environment, or `MAX_MEGAPIXELS`."""
-    text = os.environ.get(LIMIT_VARIABLE) or MAX_MEGAPIXELS
+    value: float | str
+    if given is None:
+        name, value = LIMIT_VARIABLE, os.environ.get(LIMIT_VARIABLE) or MAX_MEGAPIXELS
+    else:
+        name, value = "max_megapixels", given
     try:
-        limit = float(text if given is None else given)
+        limit = float(value)
     except ValueError:
         limit = 0.0
     if not limit > 0:
-        raise InputError(f"Expected {LIMIT_VARIABLE} to be a positive number but got {text!r}.")
+        raise InputError(f"Expected {name} to be a positive number but got {value!r}.")
     return limit
 
 
@@ -213,7 +217,13 @@ class ImageHeader:
 
 
 class TooLargeError(ValueError):
-    """More pixels, as far as Pillow says, than it agrees to look at (`MAX_IMAGE_PIXELS`, twice)."""
+    """More pixels than Pillow agrees to look at, twice `MAX_IMAGE_PIXELS`.
+
+    Parameters
+    ----------
+    message : str
+        Of Pillow, from which ``n_pixels`` is read.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -232,7 +242,8 @@ def read_header(source: PathLike | bytes) -> ImageHeader | None:
     Returns
     -------
     ImageHeader or None
-        None where there is no file or neither Pillow nor `_OF_OPENCV` knows the format.
+        None where there is no file, it is damaged, or neither Pillow nor `_OF_OPENCV` knows the
+        format.
 
     Raises
     ------
@@ -266,7 +277,18 @@ def _other_header(source: PathLike | bytes) -> ImageHeader | None:
 
 
 def image_size(path: PathLike) -> tuple[int, int] | None:
-    """Return height and width as `read_image` gives them; None where they cannot be read."""
+    """Return height and width as `read_image` gives them, from the header alone.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    (int, int) or None
+        In pixels; None where they cannot be read, or are more than Pillow agrees to look at.
+    """
     try:
         header = read_header(path)
     except TooLargeError:
@@ -275,7 +297,13 @@ def image_size(path: PathLike) -> tuple[int, int] | None:
 
 
 def foreign_format(content: bytes) -> str:
-    """Name a format that not every build of OpenCV reads; empty for any other."""
+    """Name a format that not every build of OpenCV reads; empty for any other.
+
+    Parameters
+    ----------
+    content : bytes
+        Of the file, 12 or more.
+    """
     start = content[4:12]
     return next((name for mark, name in _FOREIGN.items() if start.startswith(mark)), "")
 
@@ -304,6 +332,11 @@ def exif_time(path: PathLike) -> datetime | None:
 
     It is by the camera's own clock, without a time zone; None where there is no EXIF, no time in
     it, or nothing that can be read.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
     """
     try:
         with _open(path) as image:

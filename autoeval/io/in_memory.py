@@ -92,6 +92,11 @@ class _Found(NamedTuple):
 def in_memory(given: object) -> bool:
     """Whether an object looks like predictions; see `ACCEPTED`.
 
+    Parameters
+    ----------
+    given : object
+        Any object.
+
     Examples
     --------
     >>> in_memory([{"image_id": 1}]), in_memory({"annotations": []}), in_memory("boxes.json")
@@ -120,7 +125,8 @@ def content_in_memory(given: Any, images: Sequence[LabelledImage] | None) -> Con
     Raises
     ------
     InputError
-        If it is none of `ACCEPTED`, or a list has not one item an image.
+        If it is none of `ACCEPTED`, an item of a list cannot be read, or a list has not one item an
+        image.
     """
     document = _document(given)
     if document is not None:
@@ -142,12 +148,18 @@ def content_in_memory(given: Any, images: Sequence[LabelledImage] | None) -> Con
 
 
 def labels_in_memory(given: Any) -> LabelSet:
-    """Read labels from an object, or take what `load_labels` returned; see `ACCEPTED_LABELS`.
+    """Read labels from an object.
+
+    Parameters
+    ----------
+    given : object
+        One of `ACCEPTED_LABELS` but a path.
 
     Returns
     -------
     LabelSet
-        Without numbers where categories were given by words.
+        Of a table and of detections by file name without numbers where categories were given by
+        words; what `load_labels` returned as it is.
 
     Raises
     ------
@@ -287,7 +299,13 @@ def _two_names(given: object, what: str, first: object, second: object) -> Input
 
 
 def not_accepted(given: object) -> InputError:
-    """Return the error for an object that is none of `ACCEPTED`."""
+    """Return the error for an object that is none of `ACCEPTED`.
+
+    Parameters
+    ----------
+    given : object
+        The object.
+    """
     return InputError(
         f"Expected predictions as {ACCEPTED}; but got {_described(given)}. A detector to be run is "
         "given as autoeval.Detector(...)."

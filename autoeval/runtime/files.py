@@ -123,7 +123,15 @@ def alone_in(folder: PathLike) -> Iterator[None]:
 
 
 def write_text(path: PathLike, text: str) -> None:
-    """Write text (UTF-8) to a file atomically, making its folder where needed."""
+    """Write text (UTF-8) to a file atomically, making its folder where needed.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    text : str
+        Its content.
+    """
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -174,6 +182,11 @@ def without_formula(value: Any) -> Any:
     An apostrophe before it makes it text; numbers, also as text, and other values stay as they are.
     A carriage return becomes a blank.
 
+    Parameters
+    ----------
+    value : Any
+        Of a cell.
+
     Examples
     --------
     >>> without_formula("=1+1"), without_formula("a-b"), without_formula("-2")
@@ -192,18 +205,18 @@ def without_formula(value: Any) -> Any:
 
 
 def write_figure(path: PathLike, figure: Figure, *, dpi: int = 150) -> Path:
-    """Draw a matplotlib figure into a file of the format that the suffix names.
+    """Draw a matplotlib figure into a file.
 
     Equal figures give equal bytes: the file does not name the version that drew it, nor when.
 
     Parameters
     ----------
     path : path-like
-        The file to write.
+        The file to write, ``.svg`` or ``.png``.
     figure : Figure
         What is drawn.
     dpi : int
-        Pixels an inch, of formats that have pixels.
+        Pixels an inch, of PNG.
 
     Returns
     -------
@@ -248,6 +261,11 @@ def plain(value: Any) -> Any:
 
     Mappings, lists and tuples are gone through; keys become texts, tuples and arrays lists.
 
+    Parameters
+    ----------
+    value : Any
+        Of any type; one that is not named here stays as it is.
+
     Examples
     --------
     >>> plain({1: (float("nan"), float("inf"), 0.5)})
@@ -268,7 +286,12 @@ def plain(value: Any) -> Any:
 
 
 def is_json(path: PathLike) -> bool:
-    """Whether a path is called as JSON is, in whatever case, be it compressed by gzip.
+    """Return whether a path is called as JSON is, in whatever case, be it compressed by gzip.
+
+    Parameters
+    ----------
+    path : path-like
+        It need not be there.
 
     Examples
     --------
@@ -323,6 +346,11 @@ def read_json(path: PathLike, what: str = "file") -> Any:
 
 def name_of(given: object) -> Path:
     """Return a path, or for messages what an object is.
+
+    Parameters
+    ----------
+    given : object
+        A path or another object.
 
     Examples
     --------
@@ -428,7 +456,13 @@ class BadItems:
 
 
 def fault(error: Exception) -> str:
-    """Say what is wrong, where a field is missing too."""
+    """Return what an error says; of a `KeyError` that a field is missing.
+
+    Parameters
+    ----------
+    error : Exception
+        That was raised.
+    """
     return f"no field {error}" if isinstance(error, KeyError) else str(error)
 
 
@@ -463,6 +497,11 @@ def or_shipped(path: PathLike) -> Path:
 
     So what the documentation calls ``configs/metasets/corruptions.py`` is found from any folder.
 
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
     Examples
     --------
     >>> or_shipped("configs/metasets/mild.py").is_file(), str(or_shipped("mine.py"))
@@ -477,6 +516,11 @@ def or_shipped(path: PathLike) -> Path:
 
 def read_config(path: PathLike) -> dict[str, Any]:
     """Read an mmengine configuration file, maybe a shipped ``configs/...``, as plain dictionaries.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
 
     Raises
     ------

@@ -86,7 +86,13 @@ class Outcome:
 
 
 def prepare(work: Work) -> None:
-    """Set work up in this process, where it asks for that."""
+    """Set work up in this process, where it has a method ``prepare``.
+
+    Parameters
+    ----------
+    work : Work
+        What jobs run.
+    """
     getattr(work, "prepare", lambda: None)()
 
 
@@ -156,7 +162,17 @@ class LocalExecutor:
     def run(
         self, jobs: Iterable[Job], work: Work, advance: Advance
     ) -> Iterator[tuple[Job, Outcome]]:
-        """Yield each job as it ends."""
+        """Yield each job with its outcome as it ends; see `Executor.run`.
+
+        Parameters
+        ----------
+        jobs : iterable of Job
+            In the order in which they run.
+        work : Work
+            What a job runs.
+        advance : callable
+            Called with the number of items that are done.
+        """
         for job in jobs:
             prepare(work)
             yield job, attempt(work, job, advance)
@@ -171,23 +187,61 @@ class JobStore(Protocol):
         ...
 
     def write_manifest(self, jobs: Sequence[Job], what: str) -> None:
-        """Keep the list of jobs."""
+        """Keep the list of jobs.
+
+        Parameters
+        ----------
+        jobs : sequence of Job
+            All of the run.
+        what : str
+            What is done, in words.
+        """
         ...
 
     def finished(self, keys: Iterable[str]) -> set[str]:
-        """Return those of some jobs that ended well."""
+        """Return the keys of jobs that ended well.
+
+        Parameters
+        ----------
+        keys : iterable of str
+            Of the jobs to look at.
+        """
         ...
 
     def write(self, key: str, rows: list[dict[str, Any]]) -> None:
-        """Keep the rows of a job."""
+        """Keep the rows of a job.
+
+        Parameters
+        ----------
+        key : str
+            Of the job.
+        rows : list of dict
+            One for each row.
+        """
         ...
 
     def write_failure(self, key: str, error: str, columns: Mapping[str, Any]) -> None:
-        """Keep why a job failed, with further columns."""
+        """Keep why a job failed.
+
+        Parameters
+        ----------
+        key : str
+            Of the job.
+        error : str
+            With its traceback.
+        columns : mapping of str to Any
+            Further columns of its row.
+        """
         ...
 
     def clear(self, key: str) -> None:
-        """Remove what a killed writer of a job left half written."""
+        """Remove what a killed writer of a job left half written.
+
+        Parameters
+        ----------
+        key : str
+            Of the job.
+        """
         ...
 
 

@@ -66,7 +66,13 @@ class Forecast:
         self.say(f"{self.what}: {self.total} {self.items}{kept}")
 
     def update(self, n: int) -> None:
-        """Count `n` more items as done."""
+        """Count items as done, and announce the time that is left as soon as it is known, once.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        """
         if self._said:
             return
         self._done += n
@@ -83,6 +89,11 @@ class Forecast:
 
 def duration(seconds: float) -> str:
     """Write a time in the unit that people would use.
+
+    Parameters
+    ----------
+    seconds : float
+        From 0.
 
     Examples
     --------

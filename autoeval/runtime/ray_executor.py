@@ -60,6 +60,15 @@ class RayExecutor:
     ) -> Iterator[tuple[Job, Outcome]]:
         """Yield jobs as they end; see `Executor.run`.
 
+        Parameters
+        ----------
+        jobs : iterable of Job
+            In the order in which they begin.
+        work : Work
+            What a job runs.
+        advance : callable
+            Called with the size of each job that ended.
+
         Raises
         ------
         InputError

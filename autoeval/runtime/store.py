@@ -104,7 +104,13 @@ def read_row_file(path: Path, job: str) -> pd.DataFrame:
 
 
 def rows_digest(rows: pd.DataFrame) -> str:
-    """Return a hash of the columns and values of a table, as it comes back from Parquet."""
+    """Return a hash of the columns and values of a table, as it comes back from Parquet.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        The table.
+    """
     from pandas.util import hash_pandas_object
 
     kinds = list(rows.dtypes)
@@ -174,7 +180,15 @@ class RowStore:
         return dict(manifest)
 
     def write(self, key: str, rows: list[dict[str, Any]]) -> None:
-        """Keep the rows of a finished job, replacing what an earlier try left."""
+        """Keep the rows of a finished job, replacing what an earlier try left.
+
+        Parameters
+        ----------
+        key : str
+            Of the job.
+        rows : list of dict
+            One for each row.
+        """
         import pandas as pd
 
         table = pd.DataFrame(rows).assign(job=key, status=OK, error="")
@@ -198,23 +212,47 @@ class RowStore:
         write_row_file(self.path(key), key, pd.DataFrame([row]))
 
     def finished(self, keys: Iterable[str]) -> set[str]:
-        """Return those of ``keys`` whose job ended well."""
+        """Return the keys of jobs that ended well.
+
+        Parameters
+        ----------
+        keys : iterable of str
+            Of the jobs to look at.
+        """
         read = ((key, self.read(key)) for key in keys)
         return {key for key, rows in read if rows is not None and (rows["status"] == OK).all()}
 
     def table(self, keys: Iterable[str]) -> pd.DataFrame:
-        """Join the rows of ``keys``, in that order; jobs without rows are left out."""
+        """Join the rows of jobs.
+
+        Parameters
+        ----------
+        keys : iterable of str
+            Of the jobs, in this order; those without rows are left out.
+        """
         import pandas as pd
 
         parts = [part for part in map(self.read, keys) if part is not None]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def path(self, key: str) -> Path:
-        """Return the file with the rows of a job, which need not be there."""
+        """Return the file with the rows of a job, which need not be there.
+
+        Parameters
+        ----------
+        key : str
+            Of the job.
+        """
         return self.folder / f"{key}.parquet"
 
     def read(self, key: str) -> pd.DataFrame | None:
-        """Return the rows of a job; None without them or, with a warning, where damaged."""
+        """Return the rows of a job; None without them or, with a warning, where damaged.
+
+        Parameters
+        ----------
+        key : str
+            Of the job.
+        """
         path = self.path(key)
         if not path.exists():
             return None
@@ -225,7 +263,13 @@ class RowStore:
             return None
 
     def clear(self, key: str) -> None:
-        """Remove what a killed writer of a job left half written."""
+        """Remove what a killed writer of a job left half written.
+
+        Parameters
+        ----------
+        key : str
+            Of the job.
+        """
         for leftover in self.folder.glob(f".{key}-????????.parquet"):
             leftover.unlink(missing_ok=True)
 
@@ -289,6 +333,11 @@ class RunStatus:
 def run_statuses(work_dir: PathLike) -> list[RunStatus]:
     """Return the progress of the runs in a work dir or folder of rows.
 
+    Parameters
+    ----------
+    work_dir : path-like
+        The folder, or one that holds folders of rows.
+
     Raises
     ------
     InputError
@@ -305,6 +354,11 @@ def run_statuses(work_dir: PathLike) -> list[RunStatus]:
 
 def run_status(folder: Path) -> RunStatus:
     """Return the progress of a run in its folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the rows of the run.
 
     Raises
     ------

@@ -145,6 +145,8 @@ def test_the_limit_is_an_option(tmp_path, monkeypatch):
         monkeypatch.setenv("AUTOEVAL_MAX_MEGAPIXELS", wrong)
         with pytest.raises(InputError, match="AUTOEVAL_MAX_MEGAPIXELS to be a positive number"):
             read_image(path)
+    with pytest.raises(InputError, match="max_megapixels to be a positive number but got -2"):
+        read_image(path, max_megapixels=-2)
 
 
 @pytest.mark.parametrize("orientation", [1, 6, 8])

@@ -46,6 +46,11 @@ def adapters() -> Iterator[Any]:
 def adapter_of(name: str) -> Any:
     """Return the adapter of ``--detector NAME``; None for a config or a known name of mmdet.
 
+    Parameters
+    ----------
+    name : str
+        Of the detector.
+
     Examples
     --------
     >>> adapter_of("hf:folder").EXTRA, adapter_of("retinanet_r50")
@@ -55,7 +60,18 @@ def adapter_of(name: str) -> Any:
 
 
 def wrap_object(model: Any) -> BlackBoxDetector | None:
-    """Return a detector for the object of a framework, None for one that no adapter takes."""
+    """Return a detector for the object of a framework; None for one that no adapter takes.
+
+    Parameters
+    ----------
+    model : Any
+        A model, or a tuple with one in front.
+
+    Raises
+    ------
+    InputError
+        If an adapter takes it, and it is no detector that it can run.
+    """
     parts = model if isinstance(model, tuple) and model else (model,)
     modules = [kind.__module__ for kind in type(parts[0]).__mro__]
     for adapter in adapters():
@@ -66,7 +82,18 @@ def wrap_object(model: Any) -> BlackBoxDetector | None:
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Name the extra where a framework is not installed, or its import fails."""
+    """Return a context for importing a framework, which names the extra where that fails.
+
+    Parameters
+    ----------
+    extra : str
+        That installs it.
+
+    Raises
+    ------
+    InputError
+        If an import in the body fails.
+    """
     try:
         yield
     except (ImportError, RuntimeError) as error:
@@ -108,6 +135,11 @@ def chosen(defaults: Mapping[str, Any], given: Mapping[str, Any] | None, what: s
 
 def usable_device(name: str | None) -> str:
     """Return a device, by default a GPU where torch sees one.
+
+    Parameters
+    ----------
+    name : str, optional
+        As torch names it.
 
     Raises
     ------
@@ -170,7 +202,12 @@ def in_batches(find: Find, device: str) -> Find:
 
 
 def word_list(words: Mapping[Any, str] | Sequence[str]) -> list[str]:
-    """Return category names by number; numbers between them that have none are "N/A".
+    """Return category names in the order of their numbers; a number without a name is "N/A".
+
+    Parameters
+    ----------
+    words : mapping of int to str or sequence of str
+        By number, from 0.
 
     Examples
     --------

@@ -45,17 +45,28 @@ Found = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def named(name: str) -> bool:
-    """Whether it is an ONNX file."""
+    """Whether it is an ONNX file.
+
+    Parameters
+    ----------
+    name : str
+        Of the detector.
+    """
     return name.endswith(".onnx")
 
 
 def load(spec: DetectorSpec) -> BlackBoxDetector:
     """Make a detector of a file.
 
-    Categories are the ``names`` in its metadata, as Ultralytics writes them, or `spec.classes`.
-    Options: ``conf`` (.01), ``iou`` (.7) and ``max_det`` (300) of the suppression of raw outputs,
-    ``imgsz`` where the file leaves its input size open, ``layout`` (one of `LAYOUTS`), ``resize``
-    (one of `RESIZING`), ``rgb``, ``mean`` and ``std`` on the scale of 0 to 255.
+    Categories are `spec.classes`, else the ``names`` in the metadata of the file, as Ultralytics
+    writes them. Options: ``conf`` (.01), ``iou`` (.7) and ``max_det`` (300) of the suppression of
+    raw outputs, ``imgsz`` where the file leaves its input size open, ``layout`` (one of `LAYOUTS`),
+    ``resize`` (one of `RESIZING`), ``rgb``, ``mean`` and ``std`` on the scale of 0 to 255.
+
+    Parameters
+    ----------
+    spec : DetectorSpec
+        With the name of the file.
 
     Raises
     ------
@@ -302,7 +313,18 @@ class Placing:
     shift: tuple[float, float]
 
     def back(self, boxes: np.ndarray) -> np.ndarray:
-        """Take boxes (N, 4), xyxy, from the input to the image."""
+        """Return boxes in the pixels of the image.
+
+        Parameters
+        ----------
+        boxes : ndarray of shape (N, 4)
+            xyxy, pixels of the input.
+
+        Returns
+        -------
+        ndarray of shape (N, 4), float32
+            xyxy.
+        """
         shift = np.array(2 * self.shift, np.float32)
         scale = np.array(2 * self.scale, np.float32)
         return (boxes.astype(np.float32) - shift) / scale

@@ -26,7 +26,13 @@ BACKGROUND = "__background__"
 
 
 def named(name: str) -> bool:
-    """Whether it begins with ``torchvision:``."""
+    """Whether it begins with ``torchvision:``.
+
+    Parameters
+    ----------
+    name : str
+        Of the detector.
+    """
     return name.startswith(PREFIX)
 
 
@@ -35,7 +41,12 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
 
     Options are keyword arguments of torchvision's function of that name, such as ``num_classes``,
     ``min_size`` or ``box_score_thresh``; boxes are given from a score of .01 on unless one of them
-    is a threshold.
+    ends with ``score_thresh``.
+
+    Parameters
+    ----------
+    spec : DetectorSpec
+        With the name of the model.
 
     Raises
     ------
@@ -85,7 +96,18 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
 
 
 def wrap(model: Any) -> BlackBoxDetector:
-    """Take a module as it is, with the categories of COCO where it has as many."""
+    """Take a module as it is, with the categories of COCO where it has as many.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        See `from_torchvision`.
+
+    Raises
+    ------
+    InputError
+        If it has another number of labels than COCO.
+    """
     return from_torchvision(model)
 
 

@@ -29,18 +29,29 @@ POST_PROCESSING = "post_process_object_detection"
 
 
 def named(name: str) -> bool:
-    """Whether it begins with ``hf:``."""
+    """Whether it begins with ``hf:``.
+
+    Parameters
+    ----------
+    name : str
+        Of the detector.
+    """
     return name.startswith(PREFIX)
 
 
 def load(spec: DetectorSpec) -> BlackBoxDetector:
     """Load model and processor of a folder, or of the hub or its cache.
 
+    Parameters
+    ----------
+    spec : DetectorSpec
+        With the folder, or a name in the hub.
+
     Raises
     ------
     InputError
-        If the folder holds no detector, or a package is missing; a `DownloadError` if there is no
-        folder and the hub cannot be reached.
+        If the folder holds no detector, its words are missing or none of its own, or a package is
+        missing; a `DownloadError` if there is no folder and the hub cannot be reached.
     """
     with needs(EXTRA):
         from transformers import (
@@ -81,7 +92,18 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
 
 
 def wrap(model: Any) -> BlackBoxDetector:
-    """Take a pair of model and processor as they are."""
+    """Take a pair of model and processor as they are.
+
+    Parameters
+    ----------
+    model : (PreTrainedModel, processor)
+        See `from_transformers`.
+
+    Raises
+    ------
+    InputError
+        If it is no pair, and as `from_transformers`.
+    """
     if not isinstance(model, tuple) or len(model) != 2:
         raise InputError(
             "Expected a model of transformers with its processor, (model, processor), but got "

@@ -27,12 +27,23 @@ ADDRESS = "https://github.com/ultralytics/assets/releases"
 
 
 def named(name: str) -> bool:
-    """Whether it is a file of weights, which Ultralytics fetches where it knows the name."""
+    """Whether it is a file of weights, which Ultralytics fetches where it knows the name.
+
+    Parameters
+    ----------
+    name : str
+        Of the detector.
+    """
     return name.endswith(".pt")
 
 
 def load(spec: DetectorSpec) -> BlackBoxDetector:
     """Load a file of weights.
+
+    Parameters
+    ----------
+    spec : DetectorSpec
+        With the path, or a name that Ultralytics knows.
 
     Raises
     ------
@@ -62,7 +73,18 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
 
 
 def wrap(model: Any) -> BlackBoxDetector:
-    """Take a `YOLO` object as it is."""
+    """Take a `YOLO` object as it is.
+
+    Parameters
+    ----------
+    model : ultralytics.YOLO
+        See `from_ultralytics`.
+
+    Raises
+    ------
+    InputError
+        If it is for another task.
+    """
     return from_ultralytics(model)
 
 

@@ -22,6 +22,11 @@ def detector_names() -> tuple[str, ...]:
 def find_config(name_or_config: str) -> Path:
     """Return the config file of a known detector, or the given file.
 
+    Parameters
+    ----------
+    name_or_config : str
+        A name of `detector_names`, or a path.
+
     Raises
     ------
     InputError

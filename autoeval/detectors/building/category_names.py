@@ -80,7 +80,13 @@ def find_categories(
 
 
 def count_classes(model: nn.Module) -> int | None:
-    """Return the number of classes of the head that gives the boxes, None where it does not say."""
+    """Return the number of classes of the head that gives the boxes; None where it does not say.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Of mmdet.
+    """
     owner = getattr(model, "roi_head", model)
     for name in ("bbox_head", "mask_head", "panoptic_head"):
         head = getattr(owner, name, None)
@@ -121,12 +127,25 @@ def _names(classes: Any) -> tuple[str, ...]:
 
 
 def takes_words(model: object) -> bool:
-    """Return whether a model takes the words of what it looks for."""
+    """Return whether a model takes the words of what it looks for.
+
+    Parameters
+    ----------
+    model : object
+        Of mmdet.
+    """
     return hasattr(model, "language_model")
 
 
 def prompt(model: BaseDetector, categories: Sequence[str]) -> dict[str, Any]:
     """Return what data samples carry for a model that takes words, nothing for others.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        Of mmdet.
+    categories : sequence of str
+        What it looks for.
 
     Raises
     ------
@@ -149,5 +168,11 @@ def prompt(model: BaseDetector, categories: Sequence[str]) -> dict[str, Any]:
 
 
 def takes_words_in_parts(model: BaseDetector) -> bool:
-    """Whether a model takes some of its words at a time, which it does image by image."""
+    """Whether a model takes some of its words at a time, which it does image by image.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        Of mmdet.
+    """
     return takes_words(model) and model.test_cfg.get("chunked_size", -1) > 0

@@ -27,10 +27,15 @@ WRAPPED = re.compile(r"^(module|model)\.")
 
 
 def find_checkpoint(source: str) -> Path:
-    """Return the local file of a checkpoint, downloading it when ``source`` is an address.
+    """Return the local file of a checkpoint, downloading it from an address.
 
     Downloads go to torch's hub cache, where mmengine looks for them and leaves them too, and are
     checked against the hash in the file's name, where it has one.
+
+    Parameters
+    ----------
+    source : str
+        A path, or an address that begins with ``http://`` or ``https://``.
 
     Raises
     ------
@@ -219,7 +224,14 @@ def register_model_zoo() -> bool:
 
 
 def load_from_torchvision(filename: str, map_location: Any = None) -> dict[str, torch.Tensor]:
-    """Load the weights of a model of torchvision's, such as ``torchvision://resnet50``.
+    """Load the weights of a model of torchvision's.
+
+    Parameters
+    ----------
+    filename : str
+        Such as ``torchvision://resnet50``.
+    map_location : Any, optional
+        Of ``torch.load``.
 
     Raises
     ------
@@ -239,7 +251,18 @@ def load_from_torchvision(filename: str, map_location: Any = None) -> dict[str, 
 
 
 def find_address(filename: str) -> str:
-    """Look up ``torchvision://NAME`` in mmengine's list of torchvision's addresses."""
+    """Look up an address in mmengine's list of torchvision's weights.
+
+    Parameters
+    ----------
+    filename : str
+        Such as ``torchvision://resnet50``.
+
+    Raises
+    ------
+    InputError
+        If no model has that name.
+    """
     import mmengine
 
     models = json.loads((Path(mmengine.__path__[0]) / "hub/torchvision_0.12.json").read_text())

@@ -64,6 +64,11 @@ def unwrap(config: Config) -> None:
     (`SoftTeacher`) stays the one that mmdet tests, and ``config.weights_prefix`` says where a
     checkpoint of the pair has its weights.
 
+    Parameters
+    ----------
+    config : Config
+        Changed in place.
+
     Raises
     ------
     InputError
@@ -97,6 +102,13 @@ def deployed_weights(weights: Mapping[str, Tensor], config: Config) -> Mapping[s
     """Select the weights of the detector within a pair from those of the pair.
 
     A checkpoint that holds the detector alone stays as it is.
+
+    Parameters
+    ----------
+    weights : mapping of str to Tensor
+        Of a checkpoint, by name.
+    config : Config
+        See `unwrap`.
     """
     prefix = config.get("weights_prefix")
     if prefix is None or not any(name.startswith(prefix) for name in weights):
@@ -163,6 +175,11 @@ def _importing_from_folder_of(path: Path) -> Iterator[None]:
 def find_config_file(name: str) -> Path:
     """Return the file that a name or path stands for.
 
+    Parameters
+    ----------
+    name : str
+        See `read_config`.
+
     Raises
     ------
     InputError
@@ -185,7 +202,13 @@ def find_config_file(name: str) -> Path:
 
 
 def dicts_in(node: Any) -> Iterator[dict]:
-    """Yield all dicts in a part of a config."""
+    """Yield all dicts in a part of a config.
+
+    Parameters
+    ----------
+    node : Any
+        Of dicts, lists and tuples.
+    """
     if isinstance(node, dict):
         yield node
         node = list(node.values())
@@ -213,6 +236,11 @@ def _without_training(part: dict) -> None:
 
 def build_model(config: Config) -> BaseDetector:
     """Build the model of a config with random weights.
+
+    Parameters
+    ----------
+    config : Config
+        See `read_config`.
 
     Raises
     ------
@@ -242,7 +270,13 @@ def build_model(config: Config) -> BaseDetector:
 
 
 def explained(error: BaseException) -> str:
-    """Put an error of a config or a constructor in words, with what to do about it."""
+    """Return the first line of an error of a config or a constructor, with what to do about it.
+
+    Parameters
+    ----------
+    error : BaseException
+        That was raised.
+    """
     first = error
     while isinstance(first.__context__, ImportError):  # the import that failed first
         first = first.__context__

@@ -107,7 +107,18 @@ def _is_installed(distribution: str) -> bool:
 
 
 def check_needs(model: nn.Module) -> None:
-    """Raise `MissingOperator` if a model needs an operator that the stand-in does not supply."""
+    """Refuse a model that needs an operator which the stand-in does not supply.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Of mmdet.
+
+    Raises
+    ------
+    MissingOperator
+        If it does, and no mmcv is compiled.
+    """
     if not isinstance(sys.modules.get(NAME), StandIn):
         return
     for name, module in model.named_modules():

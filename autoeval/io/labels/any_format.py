@@ -146,6 +146,11 @@ NAMES = (*FORMATS, *LAYOUTS)
 def label_format(name: str) -> LabelFormat:
     """Return a format of `FORMATS`, or a layout of a published data set, by its name.
 
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+
     Raises
     ------
     InputError

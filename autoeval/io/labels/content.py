@@ -86,7 +86,13 @@ class BoxColumns(Sequence[LabelledBox]):
 
     @classmethod
     def of(cls, boxes: Sequence[LabelledBox]) -> BoxColumns:
-        """Take the columns of boxes in memory."""
+        """Take the columns of boxes in memory.
+
+        Parameters
+        ----------
+        boxes : sequence of LabelledBox
+            In any order.
+        """
         image_of = {name: k for k, name in enumerate(dict.fromkeys(box.image_id for box in boxes))}
         number_of = {word: k for k, word in enumerate(dict.fromkeys(box.category for box in boxes))}
         return cls(
@@ -120,7 +126,13 @@ class BoxColumns(Sequence[LabelledBox]):
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
     def where(self, mask: np.ndarray) -> BoxColumns:
-        """Keep the boxes that a mask or an index array selects, and all ids and words."""
+        """Keep some boxes, and all ids and words.
+
+        Parameters
+        ----------
+        mask : ndarray
+            Of shape (N,), bool, or positions.
+        """
         return replace(
             self,
             image=self.image[mask],
@@ -130,12 +142,28 @@ class BoxColumns(Sequence[LabelledBox]):
         )
 
     def words(self, mask: np.ndarray) -> list[str]:
-        """Return each category that some box of a mask is of, in the order of these boxes."""
+        """Return the categories of some boxes, in the order of these boxes.
+
+        Parameters
+        ----------
+        mask : ndarray
+            Of shape (N,), bool, or positions.
+        """
         used, first = np.unique(self.category[mask], return_index=True)
         return [self.categories[k] for k in used[np.argsort(first)].tolist()]
 
     def on(self, image_ids: Collection[str]) -> np.ndarray:
-        """Mask the boxes on some images, (N,) bool."""
+        """Return which boxes are on some images.
+
+        Parameters
+        ----------
+        image_ids : collection of str
+            Of these images.
+
+        Returns
+        -------
+        ndarray of shape (N,), bool
+        """
         kept = np.array([image_id in image_ids for image_id in self.image_ids], bool)
         return kept[self.image]
 
@@ -244,9 +272,14 @@ def renamed(
 
 
 def held_out_of_training(content: LabelSet) -> LabelSet:
-    """Leave out images of the split ``train`` where others are labelled, and say so.
+    """Leave out images of the split ``train`` where others are labelled, with a warning.
 
     A detector that was trained on a data set was trained on these: ``yolo val`` takes ``val``, too.
+
+    Parameters
+    ----------
+    content : LabelSet
+        Returned as it is without such images.
     """
     words = [split_word(split_of(image)) for image in content.images]
     others = sorted({*words} - {"", "train"})
@@ -263,7 +296,13 @@ def held_out_of_training(content: LabelSet) -> LabelSet:
 
 
 def never(path: Path) -> bool:
-    """Return False: for layouts that are read only where they are named."""
+    """Return False: for layouts that are read only where they are named.
+
+    Parameters
+    ----------
+    path : Path
+        Any.
+    """
     return False
 
 
@@ -313,7 +352,13 @@ def around_turned(xywh: Sequence[float], degrees: float) -> tuple[float, float, 
 
 
 def around_shapes(n: int) -> tuple[Notice, ...]:
-    """Note how many polygons and rotated boxes were read as the boxes around them."""
+    """Note how many polygons and rotated boxes were read as the boxes around them; empty for none.
+
+    Parameters
+    ----------
+    n : int
+        Their number.
+    """
     text = f"polygons or rotated boxes, read as the boxes around them: {n}"
     return (Notice("boxes-around-shapes", text, severity="note"),) if n else ()
 

@@ -90,6 +90,11 @@ def folder_of_images(labels: Path) -> Path:
     Looked at are the same path with ``images`` or ``JPEGImages`` in place of ``labels`` or
     ``Annotations``, the folder itself, and ``images``, ``JPEGImages`` and ``data`` beside it.
 
+    Parameters
+    ----------
+    labels : Path
+        The folder.
+
     Raises
     ------
     InputError
@@ -112,7 +117,13 @@ def folder_of_images(labels: Path) -> Path:
 
 
 def without_size(images: list[str]) -> list[Notice]:
-    """Warn of labelled images whose boxes cannot be placed, by name; empty without any."""
+    """Warn of labelled images that are left out, as their size cannot be read; empty without any.
+
+    Parameters
+    ----------
+    images : list of str
+        Their names.
+    """
     named = Notice(
         "images-unreadable",
         f"labelled images whose size cannot be read, left out: {len(images)} ({listed(images)})",
@@ -121,7 +132,13 @@ def without_size(images: list[str]) -> list[Notice]:
 
 
 def holds_images(folder: Path) -> bool:
-    """Whether a folder or one of its subfolders holds an image."""
+    """Return whether a folder or one of its subfolders holds an image.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder; False where it cannot be read.
+    """
     try:
         return bool(load_image_folder(folder))
     except InputError:

@@ -141,7 +141,20 @@ def _folder_of_labels(path: Path) -> Path:
 
 
 def parse_xml(file: Path, root_name: str) -> ElementTree.Element:
-    """Parse an XML file, or raise `InputError` if it is no XML or has another root."""
+    """Parse an XML file; tags lose their namespaces.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+    root_name : str
+        Expected tag of its root.
+
+    Raises
+    ------
+    InputError
+        If it is no XML or has another root.
+    """
     try:
         root = ElementTree.parse(file).getroot()
     except (ElementTree.ParseError, ValueError, RecursionError) as error:

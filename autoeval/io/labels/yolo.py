@@ -70,6 +70,11 @@ class YoloNames:
 def find_names(folder: Path) -> YoloNames:
     """Look for names in a folder, in its ``labels``, then in the two above it.
 
+    Parameters
+    ----------
+    folder : Path
+        Of the labels.
+
     Raises
     ------
     InputError
@@ -324,6 +329,11 @@ def is_nearly_yolo(path: Path) -> bool:
 
     They may be predictions with scores, in pixels, or with commas; `read_yolo` says which line is
     not as expected.
+
+    Parameters
+    ----------
+    path : Path
+        A folder, or anything else, which is none.
     """
     texts = [name for name in walk(path) if name.endswith(".txt")] if path.is_dir() else []
     files = [path / name for name in texts if PurePath(name).name not in _NO_LABELS]
@@ -335,6 +345,11 @@ YOLO = LabelFormat("yolo", "YOLO txt, with data.yaml or classes.txt", read_yolo,
 
 def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
     """Return images and label files of the splits that a data.yaml names, and the split of each.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
 
     Returns
     -------

@@ -411,14 +411,26 @@ def known_spellings(used: Collection[str], words: Sequence[str]) -> dict[str, st
 
 
 def spelt_otherwise(known: Mapping[str, str]) -> Notice:
-    """Say which words were taken for which known ones; see `known_spellings`."""
+    """Note which words were taken for which known ones.
+
+    Parameters
+    ----------
+    known : mapping of str to str
+        See `known_spellings`.
+    """
     pairs = [f"{word} for {known[word]}" for word in known]
     text = f"words that are spelt otherwise than known ones count as these: {listed(pairs, 3)}"
     return Notice("words-spelt-otherwise", text, "note")
 
 
 def frequencies(boxes: Boxes) -> dict[str, float]:
-    """Return the sum of the scores of each category that is found, from `LEAST_SCORE` on."""
+    """Return the sum of the scores of each category, of boxes with a score from `LEAST_SCORE` on.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Detected boxes; a category with a sum of 0 is left out.
+    """
     kept = boxes.scores >= LEAST_SCORE
     sums = np.bincount(
         boxes.label[kept], boxes.scores[kept], minlength=len(boxes.categories)
@@ -541,7 +553,13 @@ def numbered_by_fit(boxes: Boxes, of_fit: Mapping[str, float], usual: str, path:
 
 
 def kind_of(boxes: Boxes) -> str:
-    """Say of which kind a file is as to its category numbers; empty for one with words."""
+    """Return how a file numbers its categories, in one word; empty for a file of words.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Of the file.
+    """
     used = boxes.numbering.used
     return f"{'text' if boxes.numbering.positions else 'file'}:{used}" if used else ""
 

@@ -416,7 +416,12 @@ def joined_files(image: np.ndarray, label: np.ndarray) -> tuple[Notice, ...]:
     all found (a test in `tests/io/predictions/test_unusual_boxes.py`). Of files that were sorted
     by score or by category after they were joined nothing shows it.
 
-    image, label (N,): of each box, in the order of the file.
+    Parameters
+    ----------
+    image : ndarray of shape (N,), int
+        Image of each box, in the order of the file.
+    label : ndarray of shape (N,), int
+        Category of each box.
     """
     new = np.append(True, np.diff(image) != 0)[: len(image)]
     first = np.flatnonzero(new)  # of the boxes of one image in a row
@@ -525,7 +530,13 @@ def copies(
 
 
 def copies_left_out(n: int) -> tuple[Notice, ...]:
-    """Note how many images were left out as copies."""
+    """Note how many images were left out as copies; empty for none.
+
+    Parameters
+    ----------
+    n : int
+        Their number.
+    """
     text = f"images with exactly the boxes of another, left out: {n}"
     return (Notice("copies-left-out", text, severity="note"),) if n else ()
 

@@ -76,6 +76,11 @@ def note_of(run: DetectorRun, images: Sequence[LabelledImage]) -> bytes:
 def read_note(path: Path) -> tuple[DetectorRun, tuple[LabelledImage, ...]] | None:
     """Read what `note_of` wrote into a Parquet file.
 
+    Parameters
+    ----------
+    path : Path
+        The file.
+
     Returns
     -------
     tuple of DetectorRun and tuple of LabelledImage, or None
@@ -186,7 +191,13 @@ class BoxWriter:
             self._flush()
 
     def close(self, note: bytes) -> None:
-        """Write the rest, and the note."""
+        """Write the boxes that are left, and the note.
+
+        Parameters
+        ----------
+        note : bytes
+            See `note_of`.
+        """
         self._flush()
         self._writer.add_key_value_metadata({KEY: note})
         self._writer.close()

@@ -293,7 +293,13 @@ def content_of_document(document: Any, path: Path) -> Content:
 
 
 def columns_of_list(rows: list[Any]) -> Iterator[RawColumns]:
-    """Take the columns out of a list that was decoded whole, `ROWS_AT_ONCE` at a time."""
+    """Yield the columns of a list of rows that was decoded whole, `ROWS_AT_ONCE` at a time.
+
+    Parameters
+    ----------
+    rows : list
+        With the fields of COCO results.
+    """
     word = _form_of(rows[:LOOKED_AT]).word
     for start in range(0, len(rows), ROWS_AT_ONCE):
         yield _columns_of_objects(rows[start : start + ROWS_AT_ONCE], word)

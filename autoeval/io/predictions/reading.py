@@ -95,6 +95,11 @@ def file_of(place: str, folder: Path) -> Path:
 def files_by_site(folder: Path) -> dict[str, Path]:
     """Return the predictions files of a folder by site; other files are passed over.
 
+    Parameters
+    ----------
+    folder : Path
+        With one file a site.
+
     Raises
     ------
     InputError

@@ -98,7 +98,13 @@ class ColumnOrder(NamedTuple):
         return next(form for form in FORMS if {*form} <= {*self.columns})
 
     def column(self, name: str) -> int:
-        """Position of a column, -1 for none."""
+        """Return the position of a column, -1 for none.
+
+        Parameters
+        ----------
+        name : str
+            Of the column.
+        """
         return self.columns.index(name) if name in self.columns else -1
 
 
@@ -132,11 +138,25 @@ class Lines:
         return self.numbers.shape[1] + bool(self.words)
 
     def column(self, order: ColumnOrder, name: str) -> np.ndarray:
-        """Return one column of numbers by its name, (N,)."""
+        """Return a column of numbers, (N,).
+
+        Parameters
+        ----------
+        order : ColumnOrder
+            Of the file.
+        name : str
+            Of the column.
+        """
         return self.numbers[:, order.column(name) - (bool(self.words) and not self.word_last)]
 
     def edges(self, order: ColumnOrder) -> tuple[np.ndarray, ...]:
-        """Return left, top, right and bottom of each box, in the unit of the file, (N,) each."""
+        """Return left, top, right and bottom of each box, (N,) each, in the unit of the file.
+
+        Parameters
+        ----------
+        order : ColumnOrder
+            Of the file.
+        """
         a, b, c, d = (self.column(order, name) for name in order.form)
         if order.form == CORNERS:
             return a, b, c, d

@@ -160,7 +160,13 @@ def look_at(
 
 
 def n_near_copies(look: Look) -> int:
-    """Count the images of a set that have a near copy in it."""
+    """Count the images of a set that have a near copy in it.
+
+    Parameters
+    ----------
+    look : Look
+        At the set.
+    """
     return int((near_copies(look.hashes) >= 0).sum())
 
 
@@ -212,7 +218,13 @@ class Examined:
 
 
 def load_each(task: Task) -> list[Examined]:
-    """Read the labels of each source, going on where one of them cannot be used."""
+    """Read the labels of each source; one that cannot be used has the reason.
+
+    Parameters
+    ----------
+    task : Task
+        With these sources.
+    """
     examined = []
     for files in task.seed_sets:
         try:

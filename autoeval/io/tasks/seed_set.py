@@ -93,7 +93,14 @@ class SeedSet:
 
 
 def thinned(seed_set: SeedSet, most: int | None) -> SeedSet:
-    """Keep so many images of a seed set, at equal distances; None for all.
+    """Keep some images of a seed set, at equal distances, with a note.
+
+    Parameters
+    ----------
+    seed_set : SeedSet
+        Returned as it is where it has no more.
+    most : int, optional
+        How many; None for all.
 
     Raises
     ------
@@ -370,6 +377,11 @@ def _twice_there(content: LabelSet, paths: Sequence[Path]) -> Iterator[Notice]:
 def named_rng(*key: int | str) -> np.random.Generator:
     """Make a generator from a key of numbers and names, the same on every machine.
 
+    Parameters
+    ----------
+    *key : int or str
+        Another key gives another generator.
+
     Examples
     --------
     >>> float(named_rng(0, "gate").random()) == float(named_rng(0, "gate").random())
@@ -419,10 +431,22 @@ class FileSamples(Samples, Protocol):
     """Samples of which something is known without reading their files."""
 
     def stamp(self, index: int, /) -> str:
-        """Return what changes when the pixels of a sample may have changed."""
+        """Return what changes when the pixels of a sample may have changed.
+
+        Parameters
+        ----------
+        index : int
+            Position of the sample.
+        """
 
     def unread(self, index: int, /) -> Sample:
-        """Return a sample without its pixels."""
+        """Return a sample without its pixels.
+
+        Parameters
+        ----------
+        index : int
+            Position of the sample.
+        """
 
 
 class SeedSetSamples:
@@ -460,18 +484,35 @@ class SeedSetSamples:
         return Sample(record.image_id, image, record.boxes, record.labels, record.iscrowd)
 
     def stamp(self, index: int) -> str:
-        """Return what changes with the file of an image, or with the size that its labels give."""
+        """Return what changes with the file of an image, or with the size that its labels give.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+        """
         record = self.records[index]
         return f"{record.width} x {record.height} {path_stamp(record.path)}"
 
     def unread(self, index: int) -> Sample:
-        """Return an image without pixels."""
+        """Return an image without its pixels.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+        """
         record = self.records[index]
         return Sample(record.image_id, NO_PIXELS, record.boxes, record.labels, record.iscrowd)
 
 
 def read_record(record: ImageRecord) -> np.ndarray:
     """Read the image of a record.
+
+    Parameters
+    ----------
+    record : ImageRecord
+        With the path of its file.
 
     Returns
     -------

@@ -85,7 +85,18 @@ class Task:
         return tuple(map(self.load_seed_set, self.seed_sets))
 
     def load_seed_set(self, files: SeedSetFiles) -> SeedSet:
-        """Read one of them; see `seed_set_of` for what is refused."""
+        """Read the seed set of a source.
+
+        Parameters
+        ----------
+        files : SeedSetFiles
+            Of this task.
+
+        Raises
+        ------
+        InputError
+            See `load_labels` and `seed_set_of`.
+        """
         labels = load_labels(files.labels, files.img_dir, layout=files.layout, **files.options)
         seed_set = seed_set_of(
             labels, files.name, self.categories, files.mapping, words=self.detector_mapping
