@@ -55,6 +55,13 @@ FILES_WRITTEN = ("output", "markdown", "prometheus", "report")
 def comma_words(texts: Sequence[str]) -> list[str]:
     """Read ``WORD,WORD``; words apart are taken, too.
 
+    Parameters
+    ----------
+    texts : sequence of str
+        As typed.
+
+    Examples
+    --------
     >>> comma_words(["car,bus", "van"])
     ['car', 'bus', 'van']
     """
@@ -62,7 +69,18 @@ def comma_words(texts: Sequence[str]) -> list[str]:
 
 
 def word_pairs(text: str) -> dict[str, str] | None:
-    """Read ``WORD=CATEGORY,WORD=CATEGORY``; None for nothing."""
+    """Read ``WORD=CATEGORY,WORD=CATEGORY``; None for nothing.
+
+    Parameters
+    ----------
+    text : str
+        As typed.
+
+    Raises
+    ------
+    InputError
+        See `named_values`.
+    """
     return translation(text.split(","), "--words")
 
 
@@ -98,6 +116,13 @@ def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str,
 def named_values(texts: Sequence[str], option: str, form: str) -> dict[str, str]:
     """Read ``NAME=VALUE ...`` as `named_pairs`, where a name has one value.
 
+    Parameters
+    ----------
+    texts : sequence of str
+        As typed.
+    option, form : str
+        For the error: the option, and what it expects.
+
     Raises
     ------
     InputError
@@ -111,12 +136,19 @@ def named_values(texts: Sequence[str], option: str, form: str) -> dict[str, str]
 
 
 def accuracy_in_points(text: str, name: str) -> float:
-    """Read a known accuracy in points of 100, which a share such as .312 is not, as in [0, 1].
+    """Read a known accuracy in points of 100, and return it in [0, 1].
+
+    Parameters
+    ----------
+    text : str
+        As typed.
+    name : str
+        What it is the accuracy of, for the error.
 
     Raises
     ------
     InputError
-        If it is neither 0 nor from 1 to 100; `name` is for the message.
+        If it is neither 0 nor from 1 to 100, as a share such as .312.
 
     Examples
     --------
@@ -138,6 +170,18 @@ def accuracy_in_points(text: str, name: str) -> float:
 def known_at_sites(text: str) -> dict[str, float]:
     """Read ``SITE=POINTS,SITE=POINTS`` of ``--against-known``: the known accuracy at each site.
 
+    Parameters
+    ----------
+    text : str
+        As typed; a name may hold a comma.
+
+    Raises
+    ------
+    InputError
+        See `named_values` and `accuracy_in_points`.
+
+    Examples
+    --------
     >>> known_at_sites("gate=31,yard, north=40")
     {'gate': 0.31, 'yard, north': 0.4}
     """
@@ -156,19 +200,55 @@ def known_at_sites(text: str) -> dict[str, float]:
 
 
 def known_accuracies(texts: Sequence[str]) -> dict[str, float]:
-    """Read ``NAME=POINTS ...``: the known accuracy of each detector."""
+    """Read ``NAME=POINTS ...``: the known accuracy of each detector.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        As typed.
+
+    Raises
+    ------
+    InputError
+        See `named_values` and `accuracy_in_points`.
+    """
     pairs = named_values(texts, "--known", "NAME=POINTS, such as weaker=31.2,")
     return {name: accuracy_in_points(points, name) for name, points in pairs.items()}
 
 
 def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
-    """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing."""
+    """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        As typed.
+    option : str
+        For the error.
+
+    Raises
+    ------
+    InputError
+        See `named_values`.
+    """
     return named_values(texts, option, "WORD=CATEGORY") or None
 
 
 def named_categories(given: Sequence[str] | None) -> dict[str, list[str]] | None:
     """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing.
 
+    Parameters
+    ----------
+    given : sequence of str, optional
+        As typed.
+
+    Raises
+    ------
+    InputError
+        If a category has no name.
+
+    Examples
+    --------
     >>> named_categories(["vehicle=car,bus", "person"])
     {'vehicle': ['car', 'bus'], 'person': ['person']}
     """
@@ -184,6 +264,18 @@ def named_categories(given: Sequence[str] | None) -> dict[str, list[str]] | None
 def categories_of_sites(given: Sequence[Sequence[str]]) -> dict[str, dict[str, list[str]]]:
     """Read ``SITE NAME[=WORD,...]`` of ``--site-category``: the categories of single sites.
 
+    Parameters
+    ----------
+    given : sequence of sequence of str
+        The two words behind each ``--site-category``.
+
+    Raises
+    ------
+    InputError
+        If they are not two, or a category has no name.
+
+    Examples
+    --------
     >>> categories_of_sites([["gate", "vehicle=car,bus"]])
     {'gate': {'vehicle': ['car', 'bus']}}
     """
@@ -199,17 +291,50 @@ def categories_of_sites(given: Sequence[Sequence[str]]) -> dict[str, dict[str, l
 
 
 def sites_of_fit(texts: Sequence[str]) -> dict[str, str]:
-    """Read ``SITE=NAME ...``: the labelled set of the fit that a site is."""
+    """Read ``SITE=NAME ...``: the labelled set of the fit that a site is.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        As typed.
+
+    Raises
+    ------
+    InputError
+        See `named_values`.
+    """
     return named_values(texts, "--site", "SITE=NAME, such as gate=gate_2025,")
 
 
 def labelled_at_sites(texts: Sequence[str]) -> dict[str, str]:
-    """Read ``SITE=FILE ...``: the file with the labelled accuracy of a site."""
+    """Read ``SITE=FILE ...``: the file with the labelled accuracy of a site.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        As typed.
+
+    Raises
+    ------
+    InputError
+        See `named_values`.
+    """
     return named_values(texts, "--labelled", "SITE=FILE, such as gate=gate.json,")
 
 
 def named_folders(texts: Sequence[str]) -> Sequence[str] | dict[str, str]:
-    """Read ``[NAME=]WORK_DIR ...``: folders by name where all are named, else the folders."""
+    """Read ``[NAME=]WORK_DIR ...``: folders by name where all are named, else the folders.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        As typed; a text that is a path has no name.
+
+    Raises
+    ------
+    InputError
+        If some have a name and others have none, or two have the same.
+    """
     pairs = [text.partition("=") for text in texts]
     named = {
         name: path for name, sep, path in pairs if sep and not Path(name + sep + path).exists()
@@ -333,6 +458,13 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
 
 def check_outputs(values: Mapping[str, Any], command: Command) -> None:
     """Refuse paths that cannot be written: a file in the place of a folder, or the other way round.
+
+    Parameters
+    ----------
+    values : mapping of str to Any
+        Parameters of the command with their values.
+    command : Command
+        Whose options they are, for messages.
 
     Raises
     ------
@@ -478,6 +610,13 @@ def words_by_parameter(
 def value_of(option: Option, words: Sequence[str]) -> Any:
     """Read the words of an option as its kind says.
 
+    Parameters
+    ----------
+    option : Option
+        That was typed.
+    words : sequence of str
+        Behind it.
+
     Raises
     ------
     InputError
@@ -507,6 +646,11 @@ def options_of(command: Command) -> dict[str, Option]:
     """Return the options of a command by parameter, those of its function before those of `show`.
 
     A parameter that both have has the default of `show`.
+
+    Parameters
+    ----------
+    command : Command
+        With its functions.
     """
     parameters = function_parameters(resolve_name(command.function))
     parameters = {n: p for n, p in parameters.items() if n not in command.in_python}
@@ -535,12 +679,24 @@ def options_of(command: Command) -> dict[str, Option]:
 
 
 def typed_names(command: Command) -> list[str]:
-    """Return how the parameters of a command are typed."""
+    """Return how the parameters of a command are typed.
+
+    Parameters
+    ----------
+    command : Command
+        With its functions.
+    """
     return [option.typed[0] for option in options_of(command).values()]
 
 
 def function_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a function, those of ``**options: Unpack[Options]`` one by one."""
+    """Return the parameters of a function, those of ``**options: Unpack[Options]`` one by one.
+
+    Parameters
+    ----------
+    function : callable
+        Of a command.
+    """
     parameters = {
         name: parameter
         for name, parameter in inspect.signature(function).parameters.items()
@@ -561,7 +717,13 @@ def function_parameters(function: Callable[..., Any]) -> dict[str, inspect.Param
 
 
 def option_dictionaries(function: Callable[..., Any]) -> list[type]:
-    """Return the dictionary of ``**options: Unpack[Options]`` and those that it extends."""
+    """Return the dictionary of ``**options: Unpack[Options]`` and those that it extends.
+
+    Parameters
+    ----------
+    function : callable
+        Of a command.
+    """
     annotations = [str(p.annotation) for p in inspect.signature(function).parameters.values()]
     unpacked = [text[len("Unpack[") : -1] for text in annotations if text.startswith("Unpack[")]
     waiting, found = [function.__globals__[name] for name in unpacked], []
@@ -574,7 +736,15 @@ def option_dictionaries(function: Callable[..., Any]) -> list[type]:
 
 
 def short_help(name: str, command: Command) -> str:
-    """Return the whole help where that fits on a screen, else one line an option."""
+    """Return the whole help where that fits on a screen, else one line an option.
+
+    Parameters
+    ----------
+    name : str
+        Of the command.
+    command : Command
+        With its functions.
+    """
     whole = help_of(name, command)
     return whole if whole.count("\n") < SCREEN else help_of(name, command, one_line=True)
 

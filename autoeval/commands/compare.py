@@ -24,7 +24,18 @@ STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
 
 @contextmanager
 def around(given: Given) -> Iterator[None]:
-    """Refuse, before anything is read, a gate that cannot fail."""
+    """Refuse, before anything is read, a gate that cannot fail.
+
+    Parameters
+    ----------
+    given : Given
+        What was typed.
+
+    Raises
+    ------
+    InputError
+        If `--max-loss` is out of range, or `--undecided` has no gate.
+    """
     from autoeval.comparison.comparison import check_max_loss
 
     max_loss = given.values["max_loss"]

@@ -122,7 +122,18 @@ def after_fit(given: Given, folder: Path, *, from_files: bool) -> str:
 
 @contextmanager
 def around_estimate(given: Given) -> Iterator[None]:
-    """Refuse, before a detector is run, labels that are not there or that a plan drew."""
+    """Refuse, before a detector is run, labels that are not there or that a plan drew.
+
+    Parameters
+    ----------
+    given : Given
+        What was typed.
+
+    Raises
+    ------
+    InputError
+        If the labels are missing or those of a plan, or `--words` has none.
+    """
     labels, words = given.values["labels"], given.values["words"]
     if words and not labels:
         raise InputError("--words goes with --labels: give that, too, or leave it out.")
@@ -269,7 +280,13 @@ def after_estimate(
 
 
 def unused_folder(folder: Path) -> Path:
-    """Return a folder, or the first like it that there is not."""
+    """Return a folder; where it is there, the first ``FOLDER_2``, ``FOLDER_3`` ... that is not.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    """
     names = (folder if k == 1 else folder.with_name(f"{folder.name}_{k}") for k in count(1))
     return next(path for path in names if not path.exists())
 

@@ -137,8 +137,17 @@ def _until(
 
 
 def larger_plan(command: str, n: int) -> str:
-    """Return the command that made a plan, for `n` images; empty where it is not known.
+    """Return the command that made a plan, for more images; empty where it is not known.
 
+    Parameters
+    ----------
+    command : str
+        The whole command.
+    n : int
+        How many images.
+
+    Examples
+    --------
     >>> larger_plan("autoeval label plan --n 5 --estimator e.parquet", 9)
     'autoeval label plan --estimator e.parquet --n 9'
     """

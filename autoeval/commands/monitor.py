@@ -24,7 +24,18 @@ ALARM = 3  # status of the command
 
 @contextlib.contextmanager
 def around(given: Given) -> Iterator[None]:
-    """Refuse what cannot be printed or sent; with --quiet suppress progress."""
+    """Refuse what cannot be printed or sent; with --quiet suppress progress.
+
+    Parameters
+    ----------
+    given : Given
+        What was typed.
+
+    Raises
+    ------
+    InputError
+        If the webhook is no address, or two options exclude each other.
+    """
     typed = given.values
     if typed["webhook"] is not None:
         from autoeval.report.alarms import check_webhook
@@ -158,7 +169,17 @@ def _sent(webhook: str, folder: Path, given: Given, monitored: Monitored) -> boo
 
 
 def label_commands(given: Given, monitored: Monitored) -> dict[str, str]:
-    """Return the command that plans labels of each site with an alarm, where one file holds it."""
+    """Return the command that plans labels of each site with an alarm.
+
+    Sites of which neither a file of boxes nor a folder of images has the name have none.
+
+    Parameters
+    ----------
+    given : Given
+        What was typed.
+    monitored : Monitored
+        The run.
+    """
     from autoeval.io.predictions.formats import SUFFIXES
 
     typed = given.values

@@ -22,6 +22,15 @@ from autoeval.stability.methods.source_regression import inside, source_interval
 def categories_of(table: pd.DataFrame, target: str) -> list[str]:
     """Return the categories that a score table has a column ``target/category`` for.
 
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    target : str
+        Name of an accuracy.
+
+    Examples
+    --------
     >>> categories_of(pd.DataFrame(columns=["mAP", "mAP/car", "mAP50/car", "mAP/van"]), "mAP")
     ['car', 'van']
     """
@@ -46,7 +55,20 @@ class PartialPooling:
         self.method = method
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Fit on rows with a column ``category``; those without a finite target are left out."""
+        """Fit on rows of categories; those without a finite target are left out.
+
+        Parameters
+        ----------
+        rows : Rows
+            With a column ``category``.
+        target : str
+            Column of the accuracy.
+
+        Raises
+        ------
+        InputError
+            If no row has a finite target, or the method cannot be fitted.
+        """
         rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
         if not len(rows):
             raise InputError(f"Expected categories with finite {target} but none has any.")
@@ -65,7 +87,13 @@ class PartialPooling:
         return self
 
     def predict(self, rows: Rows) -> np.ndarray:
-        """Estimate the target for each row; unseen categories have no offset."""
+        """Estimate the target for each row; unseen categories have no offset.
+
+        Parameters
+        ----------
+        rows : Rows
+            With a column ``category``.
+        """
         offsets = [self.offsets_.get(str(category), 0.0) for category in rows["category"]]
         return self.common_.predict(rows) + np.array(offsets)
 

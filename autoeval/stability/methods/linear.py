@@ -45,14 +45,28 @@ class Constant:
         self.statistic = statistic
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Take the statistic of `target` over the sources."""
+        """Take the statistic of `target` over the sources.
+
+        Parameters
+        ----------
+        rows : Rows
+            Of which the first of each source's own images is read.
+        target : str
+            Column of the accuracy.
+        """
         seeds = rows.of_kind(SEED)
         first = np.unique(seeds["source"], return_index=True)[1]
         self.value_ = float(self.statistic(seeds[target][first]))
         return self
 
     def predict(self, rows: Rows) -> np.ndarray:
-        """Return the same value for each row."""
+        """Return the same value for each row.
+
+        Parameters
+        ----------
+        rows : Rows
+            Of which the number is read.
+        """
         return np.full(len(rows), self.value_)
 
 
@@ -87,10 +101,17 @@ class Linear:
     def fit(self, rows: Rows, target: str) -> Self:
         """Fit on the sample sets of the training sources; those that lack a feature are left out.
 
+        Parameters
+        ----------
+        rows : Rows
+            Of the training sources.
+        target : str
+            Column of the accuracy.
+
         Raises
         ------
         InputError
-            If no sample set has all of them.
+            If there is no sample set, or none has all features and the target.
         """
         samples = rows.of_kind(SAMPLE)
         x, y = samples.matrix(self.features), samples[target]
@@ -109,7 +130,13 @@ class Linear:
         return self
 
     def predict(self, rows: Rows) -> np.ndarray:
-        """Estimate `target` for each row."""
+        """Estimate the target for each row, NaN where a feature is not finite.
+
+        Parameters
+        ----------
+        rows : Rows
+            With the features.
+        """
         x = rows.matrix(self.features)
         defined = np.isfinite(x).all(axis=1)
         return np.where(
@@ -145,6 +172,18 @@ class BestThreshold:
 
         A threshold at which more than a tenth of the sample sets have no value, or all have the
         same, is not considered.
+
+        Parameters
+        ----------
+        rows : Rows
+            Of the training sources.
+        target : str
+            Column of the accuracy.
+
+        Raises
+        ------
+        InputError
+            If no threshold of a score is left, and as `Linear.fit`.
         """
         samples = rows.of_kind(SAMPLE)
         choices = [_informative(family, samples) for family in self.families]
@@ -155,7 +194,13 @@ class BestThreshold:
         return self
 
     def predict(self, rows: Rows) -> np.ndarray:
-        """Estimate the target for each row."""
+        """Estimate the target for each row.
+
+        Parameters
+        ----------
+        rows : Rows
+            With the features that were chosen.
+        """
         return self.fitted_.predict(rows)
 
 
@@ -181,6 +226,13 @@ def _is_informative(values: np.ndarray) -> bool:
 def check_precision(method: str, target: str) -> None:
     """Refuse a target that is no average precision.
 
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    target : str
+        Column of the accuracy.
+
     Raises
     ------
     InputError
@@ -200,7 +252,20 @@ class Bayes:
     optional: tuple[str, ...] = ()
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Fit on the rows of the training sources."""
+        """Fit on the rows of the training sources.
+
+        Parameters
+        ----------
+        rows : Rows
+            Of the training sources.
+        target : str
+            Column of the accuracy.
+
+        Raises
+        ------
+        InputError
+            If it is no average precision, and as `Regression.fit`.
+        """
         check_precision("bayes", target)
         names = [name for name in (*OF_PAIRS, *self.features) if name in rows]
         self._pairs = Regression(target=target).fit(_frame(rows, [*names, target]))
@@ -208,7 +273,13 @@ class Bayes:
         return self
 
     def predict(self, rows: Rows) -> np.ndarray:
-        """Estimate the target for each row."""
+        """Estimate the target for each row.
+
+        Parameters
+        ----------
+        rows : Rows
+            With the features.
+        """
         table = _frame(rows, [n for n in ("category", *self.selected_) if n in rows])
         return self._pairs.distribution(table).mean
 
@@ -249,7 +320,20 @@ class Fused:
     optional: tuple[str, ...] = tuple(StabilityAP.features)
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Choose the penalty and fit; with fewer than three sources it is the largest."""
+        """Choose the penalty and fit; with fewer than three sources it is the largest.
+
+        Parameters
+        ----------
+        rows : Rows
+            Of the training sources.
+        target : str
+            Column of the accuracy; rows where it is not finite are left out.
+
+        Raises
+        ------
+        InputError
+            If it is no average precision, or finite in no row.
+        """
         check_precision("fused", target)
         rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
         if not len(rows):
@@ -273,7 +357,13 @@ class Fused:
         return self
 
     def predict(self, rows: Rows) -> np.ndarray:
-        """Estimate the target for each row."""
+        """Estimate the target for each row.
+
+        Parameters
+        ----------
+        rows : Rows
+            With the features that were selected.
+        """
         return _apply(self.coefficients_, _worst_where_undefined(rows.matrix(self.selected_)))
 
     def _usable(self, rows: Rows) -> list[str]:

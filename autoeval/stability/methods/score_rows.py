@@ -30,10 +30,18 @@ _THRESHOLDED = re.compile(r"(?P<score>.+)@(?P<threshold>\d\.\d\d)")
 def check_score_table(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
     """Make sure that a table can be fitted on.
 
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    columns : tuple of str
+        Columns that are read of it.
+
     Raises
     ------
     InputError
-        If it lacks one of `REQUIRED` or of the `columns`, or has no row.
+        If it lacks one of `REQUIRED` or of `columns`, has no row, or one of `columns` holds no
+        numbers.
     """
     missing = [c for c in REQUIRED if c not in table]
     if missing:
@@ -47,7 +55,20 @@ def check_score_table(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
 
 
 def check_features(rows: pd.DataFrame, features: Sequence[str]) -> None:
-    """Make sure that rows hold the features that a method reads."""
+    """Make sure that rows hold the features that a method reads, as numbers.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of a score table.
+    features : sequence of str
+        The columns.
+
+    Raises
+    ------
+    InputError
+        If one is missing, or holds no numbers.
+    """
     missing = [name for name in features if name not in rows]
     if missing:
         reasons = json.loads(rows["absent"].iloc[0]) if "absent" in rows and len(rows) else {}
@@ -62,7 +83,20 @@ def check_features(rows: pd.DataFrame, features: Sequence[str]) -> None:
 
 
 def check_target(values: pd.Series, target: Target) -> None:
-    """Make sure that true values are possible ones."""
+    """Make sure that true values are possible ones.
+
+    Parameters
+    ----------
+    values : Series of float
+        Those that are not finite are passed over.
+    target : Target
+        What they are of.
+
+    Raises
+    ------
+    InputError
+        If one is below 0 or over the highest possible value.
+    """
     defined = values[np.isfinite(values)]
     impossible = defined[(defined < -ROUNDING) | (defined > target.upper + ROUNDING)]
     if len(impossible):
@@ -74,7 +108,14 @@ def check_target(values: pd.Series, target: Target) -> None:
 
 
 def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:
-    """Make sure that a regression has something to go by; `rows` may lack a site left out.
+    """Make sure that a regression has something to go by.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of a score table; a site may be left out.
+    features : sequence of str
+        Of a regression.
 
     Raises
     ------
@@ -90,7 +131,13 @@ def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:
 
 
 def groups_of(table: pd.DataFrame) -> dict[str, str]:
-    """Return the group of each source, its own name where the table tells none."""
+    """Return the group of each source; the name of the source where the table has none.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table, with or without a column ``group``.
+    """
     if "group" not in table:
         return {name: name for name in sources(table)}
     group_of = table.drop_duplicates("source").set_index("source")["group"]
@@ -98,18 +145,37 @@ def groups_of(table: pd.DataFrame) -> dict[str, str]:
 
 
 def seed_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the sources' own images."""
+    """Return the rows of the sources' own images.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    """
     return table[table["kind"] == SEED]
 
 
 def sample_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the transformed sample sets."""
+    """Return the rows of the transformed sample sets.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    """
     return table[table["kind"] == SAMPLE]
 
 
 class Rows:
-    """Columns of a score table as arrays: what fitting a thousand regressors can afford, (N,) each.
+    """Columns of a score table as arrays: what fitting a thousand regressors can afford.
 
+    Parameters
+    ----------
+    **columns : ndarray of shape (N,)
+        By name.
+
+    Examples
+    --------
     >>> rows = Rows(source=np.array(["a", "b"]), bos=np.array([.5, .7]))
     >>> rows.where(rows["source"] == "b").matrix(["bos"])
     array([[0.7]])
@@ -120,7 +186,15 @@ class Rows:
 
     @classmethod
     def of(cls, table: pd.DataFrame, names: Sequence[str]) -> Rows:
-        """Take columns of a table; of those that identify a row, the ones it has."""
+        """Take columns of a table; of those that identify a row, the ones it has.
+
+        Parameters
+        ----------
+        table : DataFrame
+            A score table.
+        names : sequence of str
+            Columns; one that the table lacks is left out.
+        """
         present = [name for name in dict.fromkeys((*REQUIRED, *names)) if name in table]
         return cls(**{name: table[name].to_numpy() for name in present})
 
@@ -134,15 +208,33 @@ class Rows:
         return self._columns[name]
 
     def where(self, mask: np.ndarray) -> Rows:
-        """Keep the rows that a mask of shape (N,) selects."""
+        """Keep some rows.
+
+        Parameters
+        ----------
+        mask : ndarray of shape (N,), bool
+            Which.
+        """
         return Rows(**{name: values[mask] for name, values in self._columns.items()})
 
     def of_kind(self, kind: str) -> Rows:
-        """Keep the rows of a kind, `SEED` or `SAMPLE`."""
+        """Keep the rows of a kind.
+
+        Parameters
+        ----------
+        kind : str
+            `SEED` or `SAMPLE`.
+        """
         return self.where(self["kind"] == kind)
 
     def matrix(self, names: Sequence[str]) -> np.ndarray:
-        """Stack columns to an array of shape (N, len(names)), float64."""
+        """Stack columns to an array of shape (N, len(names)), float64.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of the columns.
+        """
         columns = [self._columns[name].astype(np.float64) for name in names]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self), 0))
 
@@ -175,8 +267,15 @@ def read_scores(path: Path) -> pd.DataFrame:
 
 
 def split_threshold(feature: str) -> tuple[str, float] | None:
-    """Part the name of a thresholded score; None for any other.
+    """Return the name and the threshold of a thresholded score; None for any other.
 
+    Parameters
+    ----------
+    feature : str
+        Name of a column.
+
+    Examples
+    --------
     >>> split_threshold("ps@0.95"), split_threshold("bos")
     (('ps', 0.95), None)
     """
@@ -185,7 +284,20 @@ def split_threshold(feature: str) -> tuple[str, float] | None:
 
 
 def mean_over_repeats(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Average columns over the dropout repeats: one row a sample set, in order of appearance."""
+    """Average columns over the dropout repeats: one row a sample set, in order of appearance.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    columns : sequence of str
+        Of numbers.
+
+    Raises
+    ------
+    InputError
+        If the table lacks one, or it holds no numbers.
+    """
     check_features(table, columns)
     keys = ["source", "sample_set", "kind"]
     return table.groupby(keys, sort=False)[list(dict.fromkeys(columns))].mean().reset_index()
@@ -194,10 +306,19 @@ def mean_over_repeats(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFra
 def labelled_sample_sets(table: pd.DataFrame, features: Sequence[str], target: str) -> pd.DataFrame:
     """Return one row for each sample set with a known accuracy, averaged over repeats.
 
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    features : sequence of str
+        Columns that are kept.
+    target : str
+        Column of the accuracy.
+
     Raises
     ------
     InputError
-        If there are fewer than three, or all have the same accuracy.
+        If there are fewer than three, or all have the same accuracy, or a column is missing.
     """
     means = sample_rows(mean_over_repeats(table, [*features, target]))
     labelled = means[np.isfinite(means[target])].reset_index(drop=True)

@@ -75,7 +75,19 @@ class SourceRegression:
         self.level = level
 
     def fit(self, table: pd.DataFrame) -> Self:
-        """Fit on a score table."""
+        """Fit on a score table.
+
+        Parameters
+        ----------
+        table : DataFrame
+            A score table.
+
+        Raises
+        ------
+        InputError
+            If there is no such method, target or level, the table lacks what it needs, accuracies
+            are impossible, or features do not vary.
+        """
         target = find_target(self.target)
         check_level(self.level)
         features = readable(make_method(self.method), table)
@@ -121,7 +133,7 @@ class SourceRegression:
         Raises
         ------
         InputError
-            If it is not fitted, or the rows lack a feature.
+            If it is not fitted, or the rows lack a feature or have a repeat that the fit had not.
         """
         self._check_fitted()
         scores = self._scores(rows)
@@ -176,7 +188,18 @@ class SourceRegression:
         return tuple(sorted(names))
 
     def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return the estimate of each repeat, clipped to what is possible."""
+        """Return the estimate of each repeat, in ascending order, clipped to what is possible.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            See `predict_rows`.
+
+        Raises
+        ------
+        InputError
+            See `predict_rows`.
+        """
         scores = self._scores(rows)
         return find_target(self.target).clip(self._per_repeat(self._full, scores))
 
@@ -230,15 +253,38 @@ class PairRegression(Regression):
     """The default regression on a score table with repeats, compared with published methods."""
 
     def fit(self, table: pd.DataFrame) -> Self:  # type: ignore[override]
-        """Fit on the pairs of a score table: those of its sources' own images."""
+        """Fit on the pairs of a score table: those of its sources' own images.
+
+        Parameters
+        ----------
+        table : DataFrame
+            A score table.
+
+        Raises
+        ------
+        InputError
+            See `Regression.fit`.
+        """
         return super().fit(pair_rows(table))
 
     def predict_rows(self, rows: pd.DataFrame) -> Estimate:
-        """Estimate from the scores of one set of images."""
+        """Estimate from the scores of one set of images.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            One for each repeat; the first is read.
+        """
         return estimate_rows(self, pair_rows(rows))
 
     def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return the estimate for each repeat: no score that it reads differs between them."""
+        """Return the estimate for each repeat: no score that it reads differs between them.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            One for each repeat.
+        """
         repeats = rows["repeat"].nunique() if "repeat" in rows else 1
         return np.full(repeats, self.predict_mean(self.site_rows(pair_rows(rows))).value)
 
@@ -247,7 +293,17 @@ AnyRegression = PairRegression | SourceRegression
 
 
 def make_regression(method: str, *, target: str = "mAP", level: float = 0.9) -> AnyRegression:
-    """Make the regression that a method takes: on pairs for ``bayes``, else on sample sets."""
+    """Make the regression that a method takes: on pairs for ``bayes``, else on sample sets.
+
+    Parameters
+    ----------
+    method : str
+        See `make_method`.
+    target : str
+        Column of the accuracy.
+    level : float
+        Nominal coverage of the interval.
+    """
     if method == DEFAULT_METHOD:
         return PairRegression(target=target, level=level)
     return SourceRegression(method, target=target, level=level)
@@ -274,7 +330,15 @@ class SamplingError:
 
 @dataclass(frozen=True)
 class Interval:
-    """A prediction interval; NaN where `method` is the reason for having none."""
+    """A prediction interval.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Its ends; NaN where there is none.
+    method : str
+        How it was made, or the reason for having none.
+    """
 
     lower: float
     upper: float

@@ -55,7 +55,29 @@ class HookedNetwork(ViewedBlackBox):
         image_ids: Sequence[str],
         **passes: Unpack[MorePasses],
     ) -> list[Evidence]:
-        """Run the detector once on each image, and again as `PerturbableDetector.observe` does."""
+        """Run the detector once on each image, and again with feature dropout.
+
+        Parameters
+        ----------
+        images : sequence of ndarray of shape (H, W, 3), uint8, BGR
+            Sizes may differ.
+        image_ids : sequence of str
+            One for each image; masks of dropout depend on it.
+        **passes
+            See `MorePasses`; what a black box does not give is missing, with the reason.
+
+        Returns
+        -------
+        list of Evidence
+            In the order of ``images``, boxes xyxy in pixels of the image as given.
+
+        Raises
+        ------
+        ValueError
+            For repeats without a dropout.
+        InputError
+            If there are fewer stages than the dropout names, or one of them never ran.
+        """
         dropout, repeats = passes.get("dropout"), passes.get("repeats", 0)
         if repeats and dropout is None:
             raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
@@ -79,7 +101,29 @@ class HookedNetwork(ViewedBlackBox):
         repeats: int = 1,
         seed: int = 0,
     ) -> list[dict[DropoutSpec, Evidence]]:
-        """Observe images under several dropouts; they share the clean pass."""
+        """Observe images under several dropouts; they share the clean pass.
+
+        Parameters
+        ----------
+        images, image_ids
+            See `observe`.
+        dropouts : sequence of DropoutSpec
+            All different.
+        repeats : int
+            Perturbed passes under each.
+        seed : int
+            Of the masks.
+
+        Returns
+        -------
+        list of dict of DropoutSpec to Evidence
+            One for each image.
+
+        Raises
+        ------
+        InputError
+            See `observe`.
+        """
         each = []
         for image, seen in zip(images, self.observe(images, image_ids), strict=True):
             perturbed = {
@@ -90,7 +134,13 @@ class HookedNetwork(ViewedBlackBox):
         return each
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
-        """Return equal shares of stem, stages, neck and head: each pass runs all of them."""
+        """Return equal shares of stem, stages, neck and head: each pass runs all of them.
+
+        Parameters
+        ----------
+        image : ndarray
+            Not used.
+        """
         return (1 / (N_STAGES + 2),) * (N_STAGES + 2)
 
     def _perturbed(
@@ -106,6 +156,13 @@ class HookedNetwork(ViewedBlackBox):
 
 def hook_points(network: Any, names: Sequence[str]) -> HookPoints:
     """Find modules of a network by their names, or unambiguous ends of these.
+
+    Parameters
+    ----------
+    network : torch.nn.Module
+        Of any framework.
+    names : sequence of str
+        Whole names, or ends of them behind a dot.
 
     Raises
     ------

@@ -160,7 +160,25 @@ class PerturbableDetector(MMDetector):
         image_ids: Sequence[str],
         **passes: Unpack[MorePasses],
     ) -> Later[list[Evidence]]:
-        """Begin to observe images, as `observe`; what is returned waits, and gives the evidence."""
+        """Begin to observe images, see `observe`.
+
+        Parameters
+        ----------
+        images, image_ids, **passes
+            See `observe`.
+
+        Returns
+        -------
+        callable
+            Waits for the device, and gives the list of `Evidence`.
+
+        Raises
+        ------
+        ValueError
+            For arguments that do not fit together.
+        InputError
+            If the backbone lacks a stage that ``dropout`` names.
+        """
         dropout, repeats = passes.get("dropout"), passes.get("repeats", 0)
         if repeats and dropout is None:
             raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
@@ -222,6 +240,13 @@ class PerturbableDetector(MMDetector):
         -------
         list of dict of DropoutSpec to Evidence
             One for each image.
+
+        Raises
+        ------
+        ValueError
+            For arguments that do not fit together.
+        InputError
+            If the backbone lacks a stage.
         """
         if not dropouts or len(set(dropouts)) < len(dropouts):
             raise ValueError(f"Expected different `dropouts`, at least one, got {dropouts}.")
@@ -241,7 +266,15 @@ class PerturbableDetector(MMDetector):
         ]
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
-        """Return the share of each part of the network in the cost of a pass; see `part_costs`."""
+        """Return the share of each part of the network in the cost of a pass.
+
+        See `autoeval.stability.network.forward.passes.part_costs`.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8, BGR
+            Any.
+        """
         ((_, batch),) = self._batches([image], HostCopy())
         return part_costs(self._passes, batch)
 
@@ -340,6 +373,15 @@ def weight_change(model: nn.Module, seed: int, *, step: float = STEP) -> list[Te
     All parameters together are one vector; the change is ``step * r / ||r||``, r uniform on [0, 1)
     in every coordinate, drawn on the CPU by `seed`, so that it is the same on any device.
 
+    Parameters
+    ----------
+    model : nn.Module
+        With these weights.
+    seed : int
+        Of the draw.
+    step : float
+        Length of the change.
+
     Returns
     -------
     list of Tensor
@@ -355,9 +397,16 @@ def weight_change(model: nn.Module, seed: int, *, step: float = STEP) -> list[Te
 
 @contextmanager
 def changed_weights(model: nn.Module, change: Sequence[Tensor]) -> Iterator[None]:
-    """Add a change to the weights of a model while the body runs; then they are as before, exactly.
+    """Return a context in which a change is added to the weights of a model.
 
-    A GPU is not waited for.
+    Afterwards they are as before, exactly. A GPU is not waited for.
+
+    Parameters
+    ----------
+    model : nn.Module
+        With these weights.
+    change : sequence of Tensor
+        See `weight_change`.
     """
     weights = [weight.data for weight in model.parameters()]
     before = [weight.clone() for weight in weights]

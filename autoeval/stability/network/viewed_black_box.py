@@ -59,6 +59,11 @@ class MorePasses(TypedDict, total=False):
 class ViewedBlackBox(BlackBoxDetector):
     """The same detector, with what published scores may want of it.
 
+    Parameters
+    ----------
+    detector : BlackBoxDetector
+        Its attributes are shared.
+
     Examples
     --------
     >>> def find(images):
@@ -88,7 +93,26 @@ class ViewedBlackBox(BlackBoxDetector):
     ) -> list[Evidence]:
         """Run the detector as `BlackBoxDetector.observe` does, and again for each view.
 
-        Of what `passes` want, ``views`` are given; InputError is raised for repeats.
+        Views are run where they are wanted.
+
+        Parameters
+        ----------
+        images : sequence of ndarray of shape (H, W, 3), uint8, BGR
+            Sizes may differ.
+        image_ids : sequence of str
+            One for each image.
+        **passes
+            See `MorePasses`; of what they want, ``views`` are given.
+
+        Returns
+        -------
+        list of Evidence
+            In the order of ``images``, boxes xyxy in pixels of the image as given.
+
+        Raises
+        ------
+        InputError
+            For repeats, and as `BlackBoxDetector.observe`.
         """
         if repeats := passes.get("repeats", 0):
             raise InputError(
@@ -111,7 +135,14 @@ class ViewedBlackBox(BlackBoxDetector):
 
 
 def alter(image: np.ndarray, view: str) -> np.ndarray:
-    """Alter an image (H, W, 3), uint8, by one of `VIEWS`; boxes found on it need no mapping back.
+    """Alter the colours of an image; boxes found on it need no mapping back.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        The image.
+    view : str
+        A key of `VIEWS`.
 
     Examples
     --------
@@ -122,5 +153,11 @@ def alter(image: np.ndarray, view: str) -> np.ndarray:
 
 
 def altered_images(images: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
-    """Return the images as each of the `VIEWS` shows them."""
+    """Return for each of the `VIEWS` a list of the images as it shows them.
+
+    Parameters
+    ----------
+    images : sequence of ndarray of shape (H, W, 3), uint8
+        The images.
+    """
     return [[alter(image, view) for image in images] for view in VIEWS]

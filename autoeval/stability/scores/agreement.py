@@ -71,7 +71,13 @@ class MatchedPasses:
         return cls(len(pairs), at, labels, scores, bits, true_at, true_labels, counted)
 
     def split(self, sizes: Sequence[int]) -> list[Self]:
-        """Split them into parts of so many passes, in their order."""
+        """Split them into parts, in their order.
+
+        Parameters
+        ----------
+        sizes : sequence of int
+            Number of passes of each part; together all.
+        """
         ends = np.append(0, np.cumsum(sizes))
         first = np.searchsorted(self.at, ends)
         first_true = np.searchsorted(self.true_at, ends)
@@ -95,7 +101,13 @@ class MatchedPasses:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Join at least one, in their order."""
+        """Join parts, in their order.
+
+        Parameters
+        ----------
+        parts : sequence of MatchedPasses
+            At least one.
+        """
         ends = np.cumsum([part.n_passes for part in parts])
         shifts = ends - [part.n_passes for part in parts]
         together = {
@@ -116,7 +128,13 @@ def _every(detections: Sequence[Detections]) -> tuple[np.ndarray, ...]:
 
 
 def at_confidences(name: str) -> tuple[str, ...]:
-    """Name the feature of each confidence."""
+    """Name the feature of each confidence.
+
+    Parameters
+    ----------
+    name : str
+        Of a score.
+    """
     return tuple(f"{name}@{confidence:.2f}" for confidence in CONFIDENT)
 
 

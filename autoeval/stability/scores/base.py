@@ -69,6 +69,13 @@ def undirected(*features: str) -> dict[str, Direction]:
 def feature_names(name: str) -> tuple[str, ...]:
     """Name the feature of each threshold.
 
+    Parameters
+    ----------
+    name : str
+        Of a score.
+
+    Examples
+    --------
     >>> feature_names("ps")[-1]
     'ps@0.95'
     """
@@ -381,6 +388,13 @@ def count_over(
 def observed_sum(values: Sequence[float]) -> tuple[float, int]:
     """Return the sum and the number of values that are not NaN, for `RatioScore.measure`.
 
+    Parameters
+    ----------
+    values : sequence of float
+        Some may be NaN.
+
+    Examples
+    --------
     >>> observed_sum([0.5, float("nan"), 0.25])
     (0.75, 2)
     """

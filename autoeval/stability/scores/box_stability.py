@@ -309,6 +309,11 @@ def consensus(a: Detections, b: Detections) -> float:
 
     An overlap is the IoU with a box of the same category, 0 where it is under `LEAST_OVERLAP`.
 
+    Parameters
+    ----------
+    a, b : Detections
+        At least one box together; xyxy.
+
     Examples
     --------
     >>> box = np.array([[0, 0, 2, 2]])

@@ -105,7 +105,13 @@ class BoxStabilitySettings:
                 )
 
     def match(self, clean: Detections, other: Detections) -> Matching:
-        """Match the boxes of two passes."""
+        """Match the boxes of two passes over one image.
+
+        Parameters
+        ----------
+        clean, other : Detections
+            Of both passes.
+        """
         return match_detections(
             clean,
             other,

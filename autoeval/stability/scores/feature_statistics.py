@@ -46,14 +46,26 @@ class FeatureStatistics:
 
     @classmethod
     def of(cls, features: np.ndarray) -> FeatureStatistics:
-        """Summarise feature vectors (n, C), n of at least 1."""
+        """Summarise feature vectors.
+
+        Parameters
+        ----------
+        features : array-like of shape (n, C)
+            n of at least 1.
+        """
         features = np.asarray(features, np.float64)
         mean = features.mean(axis=0)
         centred = features - mean
         return cls(len(features), mean, centred.T @ centred / max(len(features) - 1, 1))
 
     def merge(self, other: FeatureStatistics) -> FeatureStatistics:
-        """Return the statistics of both sets of vectors together (Chan et al. 1983)."""
+        """Return the statistics of both sets of vectors together (Chan et al. 1983).
+
+        Parameters
+        ----------
+        other : FeatureStatistics
+            Of vectors of the same length.
+        """
         n = self.n + other.n
         # The scatter about the common mean is that about both means, and n m / (n + m) times that
         # of the means about each other.
@@ -74,13 +86,24 @@ class FeatureStatistics:
         return moments if self.prototypes is None else moments | {"prototypes": self.prototypes}
 
     def save(self, path: Path) -> None:
-        """Write an npz file."""
+        """Write an npz file.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        """
         with atomic_path(path) as temporary, temporary.open("wb") as file:
             np.savez(file, **self.arrays())
 
     @classmethod
     def load(cls, path: Path) -> FeatureStatistics:
         """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
 
         Raises
         ------

@@ -26,6 +26,11 @@ T = TypeVar("T")
 def check_finite(evidence: Evidence) -> None:
     """Make sure that every number of an image's evidence is finite.
 
+    Parameters
+    ----------
+    evidence : Evidence
+        Of one image.
+
     Raises
     ------
     InputError

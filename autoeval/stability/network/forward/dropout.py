@@ -31,6 +31,15 @@ def sample_seed(seed: int, image_id: str, repeat: int) -> int:
     """Derive the seed of one perturbed pass of one image.
 
     It depends on nothing else, so batch size, order and number of workers change no mask.
+
+    Parameters
+    ----------
+    seed : int
+        Of the run.
+    image_id : str
+        Of the image.
+    repeat : int
+        Number of the pass, from 0.
     """
     return _hash(seed, repeat, image_id)
 
@@ -51,6 +60,11 @@ def drop_elements(features: Tensor, rate: float, seeds: Sequence[int], stage: in
         Of the samples.
     stage : int
         Number of the stage.
+
+    Raises
+    ------
+    ValueError
+        If there is not one seed for each sample.
     """
     draws = draw_uniform(features.shape[1:], seeds, stage, device=features.device)
     return drop_below(features, rate, draws)
@@ -68,6 +82,17 @@ def draw_uniform(
     The draws are the same for every rate: what a low rate drops, a higher one drops, too. A draw is
     a hash of seed, stage and the position of the element, in integers alone, so that it is the same
     on every device to the last bit.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Of the features of one sample.
+    seeds : sequence of int
+        One for each sample, see `sample_seed`.
+    stage : int
+        Number of the stage.
+    device : torch.device or str
+        Where the draws are made.
 
     Returns
     -------
@@ -116,9 +141,21 @@ def drop_below(features: Tensor, rate: float, draws: Tensor) -> Tensor:
 
 @contextmanager
 def feature_dropout(points: HookPoints, spec: DropoutSpec, seeds: Sequence[int]) -> Iterator[None]:
-    """Switch feature dropout on in a model's own forward pass while the body runs.
+    """Return a context in which a model's own forward pass has feature dropout.
 
-    There is one seed for each sample of the batch that the body runs.
+    Parameters
+    ----------
+    points : HookPoints
+        Of its backbone.
+    spec : DropoutSpec
+        Where and how much to drop.
+    seeds : sequence of int
+        One for each sample of the batch that the body runs, see `sample_seed`.
+
+    Raises
+    ------
+    InputError
+        If the backbone lacks a stage, or the body runs and one of them never ran as a module.
     """
     points.check(spec)
     dropped: set[int] = set()

@@ -71,7 +71,17 @@ def _sorted_stages(stages: Iterable[int]) -> tuple[int, ...]:
 def write_dropout_config(
     path: str | os.PathLike[str], spec: DropoutSpec, search: dict[str, Any]
 ) -> None:
-    """Write a dropout to a Python file; `search` says in plain values how it was found."""
+    """Write a dropout to a Python file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    spec : DropoutSpec
+        The dropout.
+    search : dict of str to Any
+        How it was found, in plain values, with the name of the ``detector``.
+    """
     lines = [
         f'"""Dropout for {search["detector"]}, found by autoeval search-dropout."""',
         "",
@@ -87,10 +97,15 @@ def write_dropout_config(
 def load_dropout(path: str | os.PathLike[str]) -> DropoutSpec:
     """Read the dropout of a configuration file.
 
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
     Raises
     ------
     InputError
-        If it holds none.
+        If it cannot be read, or holds none.
     """
     dropout = read_config(path).get("dropout")
     if not isinstance(dropout, dict) or set(dropout) != set(FIELDS):
@@ -105,6 +120,16 @@ def sources_of_search(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Return the sources that a dropout of a configuration file was chosen on, as far as it says.
 
     On these the errors of what is fitted with it are too small.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
     """
     return tuple(map(str, read_config(path).get("found", {}).get("sources", ())))
 

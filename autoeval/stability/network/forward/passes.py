@@ -104,12 +104,27 @@ def stacked(batch: Batch, times: int) -> Batch:
 
     They are copied also where the backbone does not run: other parts of a detector may read them,
     and they are small compared with its features.
+
+    Parameters
+    ----------
+    batch : Batch
+        N images.
+    times : int
+        How often.
     """
     return Batch(stack(batch.inputs, times), batch.samples * times, batch.copy)
 
 
 class StagedPasses:
-    """Passes of a model whose backbone is split: perturbed ones resume where dropout begins."""
+    """Passes of a model whose backbone is split: perturbed ones resume where dropout begins.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        The model.
+    staged : StagedBackbone
+        Its backbone.
+    """
 
     def __init__(self, model: BaseDetector, staged: StagedBackbone) -> None:
         self.model = model
@@ -118,7 +133,27 @@ class StagedPasses:
     def clean(
         self, batch: Batch, dropouts: Sequence[DropoutSpec]
     ) -> tuple[Later[list[Detections]], Prefixes]:
-        """Return the boxes, and what the perturbed passes of ``dropouts`` start from."""
+        """Run the clean pass.
+
+        Parameters
+        ----------
+        batch : Batch
+            N images.
+        dropouts : sequence of DropoutSpec
+            Of the perturbed passes to come.
+
+        Returns
+        -------
+        boxes : callable
+            Waits, and gives the boxes of each image.
+        prefixes : dict of int to Prefix
+            What the perturbed passes start from, by layer.
+
+        Raises
+        ------
+        InputError
+            If the backbone lacks a stage.
+        """
         keep = {self.staged.first_layer(spec) for spec in dropouts}
         features, prefixes = self.staged.forward(batch.inputs, keep)
         return self.finish(batch, features), prefixes
@@ -160,7 +195,15 @@ class StagedPasses:
                 yield spec, detections
 
     def finish(self, batch: Batch, features: tuple[Tensor, ...]) -> Later[list[Detections]]:
-        """Run neck, head and post-processing on the features of a backbone."""
+        """Run neck, head and post-processing on the features of a backbone.
+
+        Parameters
+        ----------
+        batch : Batch
+            N images.
+        features : tuple of Tensor of shape (N, ...)
+            For the neck.
+        """
         with _returning(self.model.backbone, features):
             return predict(self.model, batch)
 
@@ -168,7 +211,12 @@ class StagedPasses:
 class HookedPasses:
     """Passes of a model whose backbone is not split: perturbed ones run all of it, with hooks.
 
-    `points` say where its stages lie, or why they are not known.
+    Parameters
+    ----------
+    model : BaseDetector
+        The model.
+    points : HookPoints or str
+        Where its stages lie, or why they are not known.
     """
 
     def __init__(self, model: BaseDetector, points: HookPoints | str) -> None:
@@ -185,7 +233,20 @@ class HookedPasses:
     def clean(
         self, batch: Batch, dropouts: Sequence[DropoutSpec]
     ) -> tuple[Later[list[Detections]], Prefixes]:
-        """Return the boxes; there is nothing to start from."""
+        """Run the clean pass; there is nothing that perturbed passes start from.
+
+        Parameters
+        ----------
+        batch : Batch
+            N images.
+        dropouts : sequence of DropoutSpec
+            Of the perturbed passes to come.
+
+        Raises
+        ------
+        InputError
+            If the backbone lacks a stage, or its stages are not known.
+        """
         for spec in dropouts:
             self.points.check(spec)
         return predict(self.model, batch), {}
@@ -197,7 +258,19 @@ class HookedPasses:
         dropouts: Sequence[DropoutSpec],
         seeds: Sequence[int],
     ) -> Iterator[tuple[DropoutSpec, Later[list[Detections]]]]:
-        """Yield the boxes under each dropout; for `seeds` see `StagedPasses.perturbed`."""
+        """Yield the boxes under each dropout; see `StagedPasses.perturbed`.
+
+        Parameters
+        ----------
+        batch : Batch
+            N images.
+        prefixes : dict of int to Prefix
+            Not used.
+        dropouts : sequence of DropoutSpec
+            The dropouts.
+        seeds : sequence of int
+            Of as many repeats as run together, in rounds of the images.
+        """
         repeats = stacked(batch, len(seeds) // len(batch.samples))
         for spec in dropouts:
             with feature_dropout(self.points, spec, seeds):
@@ -249,7 +322,13 @@ def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPass
 
 
 def stage_names(passes: StagedPasses | HookedPasses) -> tuple[str, ...]:
-    """Return the names of the modules of the backbone that end its stages, none if not known."""
+    """Return the names of the modules of the backbone that end its stages; none if not known.
+
+    Parameters
+    ----------
+    passes : StagedPasses or HookedPasses
+        Of the model.
+    """
     names = {module: name for name, module in passes.model.backbone.named_modules()}
     try:
         points = passes.staged.points if isinstance(passes, StagedPasses) else passes.points
@@ -273,6 +352,13 @@ def part_costs(passes: StagedPasses | HookedPasses, batch: Batch) -> tuple[float
     """Measure the share of each part in the cost of one pass over one image.
 
     Convolutions, matrix products and attention are counted, nothing else.
+
+    Parameters
+    ----------
+    passes : StagedPasses or HookedPasses
+        Of the model.
+    batch : Batch
+        One image.
 
     Returns
     -------
@@ -334,6 +420,11 @@ class Call:
         """Return the power of two by which its coarsest map is smaller than an image of an area.
 
         None where it gave no maps (N, C, H, W) or tokens (N, L, C).
+
+        Parameters
+        ----------
+        area : int
+            Pixels of the image.
         """
         counts = [_positions(maps) for maps in self.gave]
         if not counts or not all(counts):
@@ -341,7 +432,13 @@ class Call:
         return round(torch.tensor(area / min(counts)).log2().item() / 2)
 
     def hands_to(self, other: Call) -> bool:
-        """Say whether another call, begun later, read what this one gave."""
+        """Return whether another call, begun later, read what this one gave.
+
+        Parameters
+        ----------
+        other : Call
+            Of the same trace.
+        """
         return other.began > self.began and not self.gave_marks.isdisjoint(other.read_marks)
 
 
@@ -364,16 +461,34 @@ class Trace:
     results: set[Mark]
 
     def goes_on(self, call: Call) -> bool:
-        """Say whether another module reads what a call gave."""
+        """Return whether another module reads what a call gave.
+
+        Parameters
+        ----------
+        call : Call
+            Of this trace.
+        """
         return any(call.hands_to(other) for other in self.calls)
 
     def is_result(self, call: Call) -> bool:
-        """Say whether the backbone returned something that a call gave."""
+        """Return whether the backbone returned something that a call gave.
+
+        Parameters
+        ----------
+        call : Call
+            Of this trace.
+        """
         return not self.results.isdisjoint(call.gave_marks)
 
 
 def trace(backbone: nn.Module) -> Trace:
-    """Run a backbone on an image of noise, and list nothing if it takes none of `SIDES`."""
+    """Run a backbone on an image of noise; the list is empty if it takes none of `SIDES`.
+
+    Parameters
+    ----------
+    backbone : nn.Module
+        Takes images (1, 3, H, W).
+    """
     for side in SIDES:
         try:
             return _trace(backbone, side)
@@ -450,6 +565,11 @@ def guess_hook_points(backbone: nn.Module) -> HookPoints:
     fewer than three strides are found, the last four modules of a list of stages are taken, if
     there are more of those.
 
+    Parameters
+    ----------
+    backbone : nn.Module
+        Of any kind.
+
     Raises
     ------
     InputError
@@ -472,6 +592,13 @@ def guess_hook_points(backbone: nn.Module) -> HookPoints:
 def named_hook_points(backbone: nn.Module, names: Sequence[str]) -> HookPoints:
     """Take one to four modules by their names within the backbone as stages.
 
+    Parameters
+    ----------
+    backbone : nn.Module
+        Of any kind.
+    names : sequence of str
+        Of the modules, in the order they run.
+
     Raises
     ------
     InputError
@@ -490,7 +617,13 @@ def named_hook_points(backbone: nn.Module, names: Sequence[str]) -> HookPoints:
 
 
 def by_resolution(backbone: nn.Module) -> HookPoints | None:
-    """Take for each stride the module that ends the work there, None without any."""
+    """Take for each stride the module that ends the work there; None without any.
+
+    Parameters
+    ----------
+    backbone : nn.Module
+        Of any kind.
+    """
     seen = trace(backbone)
     by_stride: dict[int | None, list[Call]] = {}
     for call in seen.calls:

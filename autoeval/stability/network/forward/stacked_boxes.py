@@ -72,7 +72,23 @@ Find = Callable[[Any, Sequence[Maps], Sequence[Mapping[str, Any]]], _Stack]
 def predict_stack(model: BaseDetector, batch: Batch) -> Later[list[Detections]]:
     """Run a model over a stack as `predict` does, with all images post-processed at once if known.
 
-    Samples of the batch may be there several times; they are left as they are.
+    Parameters
+    ----------
+    model : BaseDetector
+        Of mmdet.
+    batch : Batch
+        Samples may be there several times; they are left as they are.
+
+    Returns
+    -------
+    callable
+        Waits for the batch's copy to the host, and gives the `Detections` of each image, boxes xyxy
+        in pixels of the original image.
+
+    Raises
+    ------
+    InputError
+        If the model gives no boxes.
     """
     find = known_head(model) if len(batch.samples) > 1 else None
     metas = [sample.metainfo for sample in batch.samples]
@@ -100,7 +116,13 @@ def predict_stack(model: BaseDetector, batch: Batch) -> Later[list[Detections]]:
 
 
 def known_head(model: BaseDetector) -> Find | None:
-    """Return what finds the candidates of a model's head, None where it has code of its own."""
+    """Return what finds the candidates of a model's head; None where the head has code of its own.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        Of mmdet.
+    """
     from mmdet.models.dense_heads import YOLOXHead
     from mmdet.models.dense_heads.base_dense_head import BaseDenseHead
     from mmdet.models.detectors import SingleStageDetector

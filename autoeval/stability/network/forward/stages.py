@@ -29,7 +29,18 @@ class HookPoints:
     exits: tuple[nn.Module, ...]
 
     def check(self, spec: DropoutSpec) -> None:
-        """Raise InputError if ``spec`` names a stage that the backbone lacks."""
+        """Refuse a dropout at a stage that the backbone lacks.
+
+        Parameters
+        ----------
+        spec : DropoutSpec
+            The dropout.
+
+        Raises
+        ------
+        InputError
+            If it names one.
+        """
         lacking = [stage for stage in spec.stages if stage >= len(self.exits)]
         if lacking:
             raise InputError(
@@ -57,13 +68,31 @@ class Prefix:
     features: tuple[Tensor, ...]
 
     def stacked(self, times: int) -> Prefix:
-        """Return it for the whole batch several times over."""
+        """Return it for the whole batch several times over.
+
+        Parameters
+        ----------
+        times : int
+            How often.
+        """
         features = tuple(stack(feature, times) for feature in self.features)
         return Prefix(self.layer, stack(self.x, times), features)
 
 
 def stack(x: Tensor, times: int) -> Tensor:
-    """Return a tensor (N, ...) several times over, (times N, ...); once it is no copy."""
+    """Return a tensor several times over; once it is no copy.
+
+    Parameters
+    ----------
+    x : Tensor of shape (N, ...)
+        The tensor.
+    times : int
+        How often.
+
+    Returns
+    -------
+    Tensor of shape (times * N, ...)
+    """
     return x if times == 1 else x.repeat(times, *[1] * (x.ndim - 1))
 
 
@@ -95,9 +124,21 @@ class StagedBackbone:
     def forward(
         self, images: Tensor, keep: Collection[int] = ()
     ) -> tuple[tuple[Tensor, ...], dict[int, Prefix]]:
-        """Run the whole chain on images (N, 3, H, W): features for the neck, and prefixes.
+        """Run the whole chain.
 
-        A `Prefix` is kept at each layer whose number is in `keep`; see `first_layer`.
+        Parameters
+        ----------
+        images : Tensor of shape (N, 3, H, W)
+            Preprocessed.
+        keep : collection of int
+            Numbers of the layers at which a prefix is kept, see `first_layer`.
+
+        Returns
+        -------
+        features : tuple of Tensor
+            For the neck.
+        prefixes : dict of int to Prefix
+            By layer.
         """
         x, prefixes = images, {}
         features: list[Tensor] = []
@@ -110,14 +151,32 @@ class StagedBackbone:
         return tuple(features), prefixes
 
     def stage_at(self, layer: int, spec: DropoutSpec) -> int | None:
-        """Return the stage at which ``spec`` perturbs the output of a layer, None if it does not.
+        """Return the stage at which a dropout perturbs the output of a layer; None if it does not.
 
         One layer may end a stage and begin the next; ``spec.position`` says which is meant.
+
+        Parameters
+        ----------
+        layer : int
+            Number of the layer.
+        spec : DropoutSpec
+            The dropout.
         """
         return next((s for s in spec.stages if self._place(spec)[s] == layer), None)
 
     def first_layer(self, spec: DropoutSpec) -> int:
-        """Return the number of the first layer whose output ``spec`` perturbs."""
+        """Return the number of the first layer whose output a dropout perturbs.
+
+        Parameters
+        ----------
+        spec : DropoutSpec
+            The dropout.
+
+        Raises
+        ------
+        InputError
+            If the backbone lacks a stage.
+        """
         self.points.check(spec)
         return min(self._place(spec)[stage] for stage in spec.stages)
 
@@ -126,7 +185,13 @@ class StagedBackbone:
 
 
 def whole(x: Tensor) -> Tensor:
-    """Return a layer's output as it is: the tap of all convolutional families."""
+    """Return a layer's output as it is: the tap of all convolutional families.
+
+    Parameters
+    ----------
+    x : Tensor
+        The output.
+    """
     return x
 
 
@@ -135,7 +200,14 @@ def chain_of_modules(
 ) -> StagedBackbone:
     """Make a chain of modules in which every stage's output is the next one's input.
 
-    `taps` are numbers of the layers that the neck reads, counted over stem and stages.
+    Parameters
+    ----------
+    stem : sequence of callable
+        Layers before the first stage.
+    stages : sequence of sequence of nn.Module
+        Layers of each stage.
+    taps : sequence of int
+        Numbers of the layers that the neck reads, counted over stem and stages.
     """
     ends = []
     layers = list(stem)
