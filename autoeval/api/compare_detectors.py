@@ -171,7 +171,7 @@ def compare(
     >>> compared.detectors, compared.value > 0
     (('all', 'fewer'), True)
     """
-    from autoeval.comparison.compare_sites import KnownOfDetectors, SiteLabels, compare_sites
+    from autoeval.comparison.compare_sites import DetectorFacts, SiteLabels, compare_sites
     from autoeval.estimation.given import Predictions, given_boxes, plan_folder_of, read_labels
     from autoeval.estimation.run_detector import Detector
     from autoeval.labels.plan_folder import load_plan
@@ -242,7 +242,7 @@ def compare(
         fits,
         sites,
         None if content is None else SiteLabels(content, words, plan),
-        known=KnownOfDetectors(
+        facts=DetectorFacts(
             [by_folder.get(name, name) for name in trained_here],
             {by_folder.get(name, name): value for name, value in (known or {}).items()},
         ),

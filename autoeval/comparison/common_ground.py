@@ -137,7 +137,7 @@ def on_common_ground(
     fits = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
     images = [site.boxes.images for site in sites.values()]
     common_images, warnings = sites, list[Notice]()
-    if any(others != images[0] for others in images[1:]):
+    if any(other_images != images[0] for other_images in images[1:]):
         common_images, warnings = _on_common_images(sites)
     common_sites = {
         name: replace(
@@ -176,7 +176,9 @@ def on_common_ground(
             vocabulary = labelled
         if vocabulary is not None:
             vocabulary = [
-                word for word in vocabulary if all(word in own for own in chosen_of.values())
+                word
+                for word in vocabulary
+                if all(word in chosen_words for chosen_words in chosen_of.values())
             ]
         on_labelled = has_labels(pool.images, labels)  # of places, not of names
         expected: dict[str, float] = {}
@@ -195,8 +197,8 @@ def on_common_ground(
             unlisted = point if chosen.looked_for is None else None
             # A box of a category without an object is a false positive; see `on_all_categories`.
             with_box = {word for site in common_sites.values() for word in words_with_a_box(site)}
-            known = sorted(with_box) if chosen.looked_for is None else labels.categories
-            names += [word for word in known if word in with_box and word not in names]
+            candidates = sorted(with_box) if chosen.looked_for is None else labels.categories
+            names += [word for word in candidates if word in with_box and word not in names]
     for name, site in common_sites.items():
         if without := [category for category in names if category not in words_of[name]]:
             category_warnings.append(
@@ -209,8 +211,8 @@ def on_common_ground(
             )
         common_sites[name] = on_categories(site, names)
         if unlisted is not None and labels is not None:
-            found = common_sites[name].boxes
-            odd = false_without_labels(found, on_labelled, labels, words, unlisted.score_thr)
+            boxes = common_sites[name].boxes
+            odd = false_without_labels(boxes, on_labelled, labels, words, unlisted.score_thr)
             category_warnings += prefixed(name, odd)
     between = [
         Notice(
@@ -253,14 +255,14 @@ def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[
     Detectors may name images in different ways: they are looked up among those of the first one.
     """
     images = {name: site.boxes.images for name, site in sites.items()}
-    first, *others = sites
-    places = {first: {k: k for k in range(len(images[first]))}}
+    first_name, *other_names = sites
+    places = {first_name: {k: k for k in range(len(images[first_name]))}}
     warnings: list[Notice] = []
-    for name in others:
-        matches = match_images(images[name], images[first])
+    for name in other_names:
+        matches = match_images(images[name], images[first_name])
         places[name] = {place: k for k, place in enumerate(matches.index.tolist()) if place >= 0}
-        warnings += prefixed(name, matches.by_rules(first))
-    common = [k for k in places[first] if all(k in places[name] for name in others)]
+        warnings += prefixed(name, matches.by_rules(first_name))
+    common = [k for k in places[first_name] if all(k in places[name] for name in other_names)]
     if not common:
         examples = "; ".join(
             f"{name}: {listed([image.image_id for image in of_site], most=3)}"
@@ -323,7 +325,7 @@ def _common_categories(
     outside = {  # category: the detectors whose fits do not count it
         category: without
         for category in dict.fromkeys([*wanted, *sorted(known_to_some & set(labelled))])
-        if (without := [name for name, own in chosen_of.items() if category not in own])
+        if (without := [name for name, chosen in chosen_of.items() if category not in chosen])
     }
     if outside:
         fitted_on_others = listed(list(dict.fromkeys(itertools.chain(*outside.values()))))

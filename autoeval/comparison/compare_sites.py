@@ -67,7 +67,7 @@ class SiteLabels:
 
 
 @dataclass(frozen=True)
-class KnownOfDetectors:
+class DetectorFacts:
     """What is known of detectors that are compared, by name.
 
     Parameters
@@ -90,7 +90,7 @@ class PairDifference:
 
     Parameters
     ----------
-    each : dict of str to LabelDifference
+    by_category : dict of str to LabelDifference
         Of each category, and of `ALL` where there are several.
     carried : float
         Difference on the labelled sets of both fits; NaN where they have none in common.
@@ -98,7 +98,7 @@ class PairDifference:
         Of all categories together.
     """
 
-    each: dict[str, LabelDifference]
+    by_category: dict[str, LabelDifference]
     carried: float
     forecast: PairForecast
 
@@ -108,7 +108,7 @@ def compare_sites(
     sites: Mapping[str, Site],
     labels: SiteLabels | None = None,
     *,
-    known: KnownOfDetectors | None = None,
+    facts: DetectorFacts | None = None,
     categories: Categories | None = None,
     level: float = 0.9,
     seed: int = 0,
@@ -126,7 +126,7 @@ def compare_sites(
         What each detector found at the site, by the same names in the same order.
     labels : SiteLabels, optional
         Labels of some of the images.
-    known : KnownOfDetectors, optional
+    facts : DetectorFacts, optional
         What is known of the detectors.
     categories : Categories, optional
         The detector's words for each category, where the site was read with them.
@@ -144,8 +144,8 @@ def compare_sites(
     InputError
         As `check_fits`, `on_common_ground`, `labels_on` and `pair_labels`.
     """
-    known = KnownOfDetectors() if known is None else known
-    check_fits(fits, known.trained_here, known.accuracy)
+    facts = DetectorFacts() if facts is None else facts
+    check_fits(fits, facts.trained_here, facts.accuracy)
     if labels is not None:
         of_boxes = [word for site in sites.values() for word in site.boxes.categories]
         of_fits = [word for fitted in fits.values() for word in fitted.known_looks().categories]
@@ -159,12 +159,12 @@ def compare_sites(
         paired = pair_labels(common, labels.content, target=target, words=words, plan=labels.plan)
         common = dict(paired.sites)
     sides = [
-        ComparedDetector.of(name, fits[name], site, trained_here=name in known.trained_here)
+        ComparedDetector.of(name, fits[name], site, trained_here=name in facts.trained_here)
         for name, site in common.items()
     ]
     levels, of_labels = {}, None
     for side in sides:
-        values = np.clip([accuracy.value for accuracy in side.each], 0, 1)
+        values = np.clip([accuracy.value for accuracy in side.category_accuracies], 0, 1)
         levels[side.name] = float(np.mean(values))
         if OperatingPoint.of(target) is not None:  # counts of categories are summed
             levels[side.name] = side.whole.value
@@ -178,7 +178,7 @@ def compare_sites(
     }
     warnings += _warnings(sides, pairs, target, of_labels)
     forecasts = {names: pair.forecast for names, pair in pairs.items()}
-    ranking = _ranked(levels, forecasts, level, seed, known.accuracy)
+    ranking = _ranked(levels, forecasts, level, seed, facts.accuracy)
     rows = []
     for a, b in itertools.combinations(ranking["detector"], 2):
         turned = (a, b) not in pairs
@@ -202,7 +202,7 @@ def compare_sites(
         pairs=pd.DataFrame(rows),
         warnings=tuple(dict.fromkeys(warnings)),
         sites=common,
-        known=next(iter(known.accuracy), ""),
+        known=next(iter(facts.accuracy), ""),
         forecasts=forecasts,
     )
 
@@ -213,11 +213,11 @@ def _labelled_levels(
     """Return the accuracy of each detector by labels where it is known, and warnings."""
     levels, of_labels, warnings = {}, dict[Notice, None](), list[Notice]()
     for name, fitted in fits.items():
-        whole, each = estimate_by_labels(name, fitted, labelled)
+        whole, by_category = estimate_by_labels(name, fitted, labelled)
         value = whole.combined.estimate.value
         if math.isfinite(value):
             levels[name] = float(np.clip(value, 0, 1))
-        of_labels |= dict.fromkeys(warnings_of_few(each, len(labelled.sample.images)))
+        of_labels |= dict.fromkeys(warnings_of_few(by_category, len(labelled.sample.images)))
         warnings += prefixed(name, warnings_of_conflict(whole))
     return levels, [*of_labels, *warnings]
 
@@ -252,16 +252,18 @@ def _difference(
     free = compare_label_free(a, b, target, categories, level)
     same = same_boxes(a.site.boxes, b.site.boxes)
     whole = LabelDifference(NOTHING, free.whole, free.whole)
-    each = [LabelDifference(NOTHING, value, value) for value in free.each]
+    differences = [LabelDifference(NOTHING, value, value) for value in free.differences]
     if same:
         whole = LabelDifference(NOTHING, ITSELF, ITSELF)
-        each = [whole] * len(names)
+        differences = [whole] * len(names)
     elif paired is not None:
-        each, whole = paired.difference(a.name, b.name, free)
+        differences, whole = paired.difference(a.name, b.name, free)
     outlook = None if same else free.outlook
     if whole.labels.known:
         outlook = outlook_after(whole.labels, k, len(a.site), prior=whole.prior, level=level)
-    by_category = dict(zip(names, each, strict=True)) | ({ALL: whole} if len(names) > 1 else {})
+    by_category = dict(zip(names, differences, strict=True))
+    if len(names) > 1:
+        by_category[ALL] = whole
     return PairDifference(by_category, free.carried, PairForecast(whole.combined, outlook, k, same))
 
 
@@ -335,16 +337,17 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of two detectors in `Comparison.pairs`; `sign` is -1 where b is the first."""
     rows = []
-    for category, found in pair.each.items():
-        difference = replace(found.combined, value=sign * found.combined.value + 0.0)  # no -0.0
+    for category, estimates in pair.by_category.items():
+        value = sign * estimates.combined.value + 0.0  # no -0.0
+        difference = replace(estimates.combined, value=value)
         interval = difference.inside(level, -1.0)
         if abs(difference.value) > difference.half_width(level):
             more_labels = 0.0
-        elif not found.labels.known or abs(difference.value) < SMALLEST:
+        elif not estimates.labels.known or abs(difference.value) < SMALLEST:
             more_labels = math.nan
         else:
             k = pair.forecast.n_labelled
-            outlook = outlook_after(found.labels, k, n_pool, prior=found.prior, level=level)
+            outlook = outlook_after(estimates.labels, k, n_pool, prior=estimates.prior, level=level)
             more_labels = float(max(outlook.needed(abs(difference.value)) - k, 1))
         rows.append(
             {
@@ -355,7 +358,7 @@ def _rows(
                 "lower": interval["lower"],
                 "upper": interval["upper"],
                 "p_better": difference.probability_positive,
-                "label_free": sign * found.prior.value + 0.0,
+                "label_free": sign * estimates.prior.value + 0.0,
                 "carried_over": sign * pair.carried + 0.0,
                 "more_labels": more_labels,
                 "distinguishable": interval["lower"] > 0 or interval["upper"] < 0,
@@ -369,7 +372,7 @@ def _ranked(
     forecasts: Mapping[tuple[str, str], PairForecast],
     level: float,
     seed: int,
-    known: Mapping[str, float],
+    known_accuracy: Mapping[str, float],
 ) -> pd.DataFrame:
     """Rank the detectors by their differences over all categories; see `Comparison.ranking`.
 
@@ -386,7 +389,7 @@ def _ranked(
         Nominal coverage of the intervals.
     seed : int
         Of the draws behind ``p_best``.
-    known : mapping of str to float
+    known_accuracy : mapping of str to float
         Accuracy in [0, 1] that is known of one: its value is this one, and that of others by their
         differences to it.
     """
@@ -397,17 +400,17 @@ def _ranked(
         whole[b, a] = replace(difference, value=0.0 - difference.value)  # no -0.0
     table = [[whole[a, b] for b in names] for a in names]  # a less b
     # by least squares: values of mean 0 whose differences are nearest to the estimated ones
-    values = np.array([[of.value for of in row] for row in table]).mean(axis=1)
+    values = np.array([[difference.value for difference in row] for row in table]).mean(axis=1)
     if len(names) == 2:
         ahead = table[0][1].probability_positive
         best = np.array([ahead, 1 - ahead])
     else:
-        variances = np.array([[of.error**2 for of in row] for row in table])
+        variances = np.array([[difference.error**2 for difference in row] for row in table])
         dof = min(difference.dof for difference in whole.values())
         best = probability_of_best(values, joint_covariance(variances), dof, seed=seed)
     order = np.argsort(-values, kind="stable")
     accuracies = np.mean(list(levels.values())) + values
-    for name, value in known.items():
+    for name, value in known_accuracy.items():
         accuracies = value + values - values[names.index(name)]
     rows = []
     for i in order:
@@ -423,7 +426,7 @@ def _ranked(
                 "p_best": float(best[i]),
             }
         )
-        for name in known:
+        for name in known_accuracy:
             half = whole[names[i], name].half_width(level)
             rows[-1]["value_lower"] = float(np.clip(accuracies[i] - half, 0, 1))
             rows[-1]["value_upper"] = float(np.clip(accuracies[i] + half, 0, 1))

@@ -370,8 +370,8 @@ class Comparison(Result):
         for (a, b), forecast in self.forecasts.items():
             if candidate not in (a, b):
                 continue
-            other, of_other = (b, forecast.turned()) if candidate == a else (a, forecast)
-            losses.append(loss_to(other, of_other, max_loss, self.level))
+            opponent, of_opponent = (b, forecast.turned()) if candidate == a else (a, forecast)
+            losses.append(loss_to(opponent, of_opponent, max_loss, self.level))
         return Gate(candidate, max_loss, self.level, tuple(losses))
 
     def to_pandas(self) -> pd.DataFrame:

@@ -268,7 +268,7 @@ class PairedLabels:
 
         Returns
         -------
-        each : list of LabelDifference
+        differences : list of LabelDifference
             Of each category.
         whole : LabelDifference
             Of all.
@@ -277,18 +277,22 @@ class PairedLabels:
         residuals = free.residuals
         if self.pooled:
             *residuals, of_all = one_found_by_either(self.of_one[a], self.of_one[b])
-        parts = zip(accuracies, free.each, free.influences, residuals, strict=True)
-        each = [difference_with_labels(accuracy, self.sample, *rest) for accuracy, *rest in parts]
+        parts = zip(accuracies, free.differences, free.influences, residuals, strict=True)
+        differences = [
+            difference_with_labels(accuracy, self.sample, *rest) for accuracy, *rest in parts
+        ]
         if self.pooled:
             together = difference_of(self.pooled[a], self.pooled[b])
             none = np.zeros(len(self.blocks))  # is predicted
-            return each, difference_with_labels(together, self.sample, free.whole, none, of_all)
+            return differences, difference_with_labels(
+                together, self.sample, free.whole, none, of_all
+            )
         labelled = [k for k, accuracy in enumerate(accuracies) if accuracy.measured]
         mean = free.whole
         if not labelled:
-            return each, LabelDifference(NOTHING, mean, mean)
+            return differences, LabelDifference(NOTHING, mean, mean)
         measured = [accuracies[k] for k in labelled]
-        known = [residual for k in labelled if (residual := residuals[k]) is not None]
+        known_residuals = [residual for k in labelled if (residual := residuals[k]) is not None]
         whole = difference_with_labels(
             replace(
                 measured[0],
@@ -296,21 +300,21 @@ class PairedLabels:
                 influence=np.mean([accuracy.influence for accuracy in measured], axis=0),
             ),
             self.sample,
-            pair_prior().mean([free.each[k] for k in labelled]),
+            pair_prior().mean([free.differences[k] for k in labelled]),
             free.influences[labelled].mean(axis=0),
             VariancePrior(
-                sum(residual.variance for residual in known) / len(labelled) ** 2,
-                known[0].dof,
+                sum(residual.variance for residual in known_residuals) / len(labelled) ** 2,
+                known_residuals[0].dof,
             ),
         )
-        if len(labelled) == len(each):
-            return each, whole
-        others = pair_prior().mean(
-            [prediction for k, prediction in enumerate(free.each) if k not in labelled]
+        if len(labelled) == len(differences):
+            return differences, whole
+        unlabelled_mean = pair_prior().mean(
+            [prediction for k, prediction in enumerate(free.differences) if k not in labelled]
         )
-        combined = whole.combined.mixed(len(labelled) / len(each), others)
-        combined = replace(combined, dof=min(combined.dof, others.dof))
-        return each, LabelDifference(whole.labels, mean, combined)
+        combined = whole.combined.mixed(len(labelled) / len(differences), unlabelled_mean)
+        combined = replace(combined, dof=min(combined.dof, unlabelled_mean.dof))
+        return differences, LabelDifference(whole.labels, mean, combined)
 
 
 def pair_labels(
@@ -366,10 +370,10 @@ def pair_labels(
         kept = [name for name, n in zip(truth.categories, n_true, strict=True) if n]
         truth = truth.as_categories(kept, {name: name for name in kept})
         sites = {name: on_categories(site, truth.categories) for name, site in sites.items()}
-    found = {name: site.boxes.on_images(subset.images) for name, site in sites.items()}
-    warnings = [*subset.all_warnings, *check_labels(truth, list(found.values()))]
+    boxes_by_name = {name: site.boxes.on_images(subset.images) for name, site in sites.items()}
+    warnings = [*subset.all_warnings, *check_labels(truth, list(boxes_by_name.values()))]
     rankings, accuracies, pooled, of_one = {}, {}, {}, {}
-    for name, boxes in found.items():
+    for name, boxes in boxes_by_name.items():
         rankings[name] = ranked = rank_categories(boxes, truth)
         warnings += prefixed(name, contradicted_by_boxes(boxes, truth, ranked))
         accuracies[name] = [
@@ -489,22 +493,24 @@ def plan_difference(
     """
     check_fits(fits)
     fits, common, warnings = on_common_ground(fits, sites)
-    (first, one), (second, other) = fits.items()
-    if same_boxes(common[first].boxes, common[second].boxes):
+    (first_name, first_fit), (second_name, second_fit) = fits.items()
+    if same_boxes(common[first_name].boxes, common[second_name].boxes):
         raise InputError(
-            f"{first} and {second} found exactly the same boxes: no label tells them apart. Is one "
-            "detector given twice?"
+            f"{first_name} and {second_name} found exactly the same boxes: no label tells them "
+            "apart. Is one detector given twice?"
         )
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
-    against = plan_estimated(other, estimates[second], request)
+    against = plan_estimated(second_fit, estimates[second_name], request)
 
     def redrawn(plan: LabelPlan) -> LabelPlan:
         return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
 
-    plan = plan_in_folder(one, estimates[first], folder, request, prelabel=prelabel, change=redrawn)
-    a = ComparedDetector.of(first, one, common[first])
-    b = ComparedDetector.of(second, other, common[second])
-    return replace(plan, difference=outlook_of(a, b, one.target, one.level, plan))
+    plan = plan_in_folder(
+        first_fit, estimates[first_name], folder, request, prelabel=prelabel, change=redrawn
+    )
+    a = ComparedDetector.of(first_name, first_fit, common[first_name])
+    b = ComparedDetector.of(second_name, second_fit, common[second_name])
+    return replace(plan, difference=outlook_of(a, b, first_fit.target, first_fit.level, plan))
 
 
 def outlook_of(
@@ -533,7 +539,7 @@ def outlook_of(
     return Outlook(of_one.per_image.scaled(2.0 * ERROR_FACTOR**2), len(a.site), free.whole, level)
 
 
-def by_difference(plan: LabelPlan, other: LabelPlan) -> LabelPlan:
+def by_difference(plan: LabelPlan, other_plan: LabelPlan) -> LabelPlan:
     """Return a plan drawn evenly over the difference of the influences that two plans predict.
 
     Images that move both detectors equally are in the middle of that order, images that decide
@@ -542,6 +548,6 @@ def by_difference(plan: LabelPlan, other: LabelPlan) -> LabelPlan:
     """
     if plan.order != BY_INFLUENCE:
         return plan
-    difference = plan.predicted(plan.target)[-1] - other.predicted(other.target)[-1]
+    difference = plan.predicted(plan.target)[-1] - other_plan.predicted(other_plan.target)[-1]
     sequence = balanced_order(np.argsort(difference, kind="stable"), seed=plan.seed)
     return replace(plan, sequence=sequence, order=BY_DIFFERENCE)

@@ -99,10 +99,12 @@ def read_rows() -> pd.DataFrame:
     rows = pd.concat([pd.read_csv(PAIRS).assign(labelled=OF_PANEL), tuned], ignore_index=True)
     quarter = quarters(read_scores())
     rows["fold"] = [quarter.get(name, 0) for name in rows["group"]]
-    rows["tuned"] = sum(rows[of].str.startswith(TUNED).astype(int) for of in "ab")
-    for of in "ab":
-        rows[f"home_{of}"] = [home(*pair) for pair in zip(rows[of], rows["labelled"], strict=True)]
-        rows[f"confidence_{of}"] = confidences(rows[of], rows)
+    rows["tuned"] = sum(rows[side].str.startswith(TUNED).astype(int) for side in "ab")
+    for side in "ab":
+        rows[f"home_{side}"] = [
+            home(*pair) for pair in zip(rows[side], rows["labelled"], strict=True)
+        ]
+        rows[f"confidence_{side}"] = confidences(rows[side], rows)
     run = rows[["home_a", "home_b"]].notna().all(axis=1)  # checkpoints of one run, undeclared
     rows.loc[run, ["home_a", "home_b"]] = np.nan
     rows["objects"] = rows["n_true"] * rows["n_pool"]
@@ -119,12 +121,12 @@ def home(detector: str, labelled: str) -> float:
 
 def confidences(detectors: pd.Series, rows: pd.DataFrame) -> np.ndarray:
     """Return by how much the confidence of detectors at sites exceeds that at home, (N,)."""
-    known = single_rows()
-    at_home = known[known["kind"] == CATEGORY].groupby("detector")[CONFIDENCE].mean()
+    scores = single_rows()
+    at_home = scores[scores["kind"] == CATEGORY].groupby("detector")[CONFIDENCE].mean()
     key = ["detector", "source", "category"]
-    of_sites = known[known["kind"] != CATEGORY].drop_duplicates(key).set_index(key)[CONFIDENCE]
-    asked = pd.MultiIndex.from_arrays([detectors, rows["source"], rows["category"]])
-    return of_sites.reindex(asked).to_numpy() - at_home.reindex(detectors).to_numpy()
+    of_sites = scores[scores["kind"] != CATEGORY].drop_duplicates(key).set_index(key)[CONFIDENCE]
+    keys = pd.MultiIndex.from_arrays([detectors, rows["source"], rows["category"]])
+    return of_sites.reindex(keys).to_numpy() - at_home.reindex(detectors).to_numpy()
 
 
 @cache
@@ -136,8 +138,8 @@ def single_rows() -> pd.DataFrame:
 @cache
 def accuracies_at_home() -> pd.Series:
     """Return the mean average precision of each detector on the labelled set of the panel."""
-    known = single_rows()
-    return known[known["kind"] == CATEGORY].groupby("detector")["mAP"].mean()
+    scores = single_rows()
+    return scores[scores["kind"] == CATEGORY].groupby("detector")["mAP"].mean()
 
 
 def left_out_with(name: str) -> str:
@@ -356,16 +358,18 @@ def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> Mapping[str, Any]:
         return rows["true"] - 2 * slope * rows["cross"] + slope**2 * rows["predicted"]
 
     weights = pair_weights(rows)
-    slope = min(np.linspace(0, 1, 21), key=lambda of: float(weights @ np.log(left(of))))
+    slope = min(
+        np.linspace(0, 1, 21), key=lambda candidate: float(weights @ np.log(left(candidate)))
+    )
     priors = []
-    for own in (rows["usual"], ~rows["usual"]):
-        own = own if own.sum() >= FEWEST_ROWS else own | True
-        variances = (left(slope) / units)[own].tolist()
-        priors.append(fit_variance_prior(variances, float(noise[own].mean())))
+    for members in (rows["usual"], ~rows["usual"]):
+        members = members if members.sum() >= FEWEST_ROWS else members | True
+        variances = (left(slope) / units)[members].tolist()
+        priors.append(fit_variance_prior(variances, float(noise[members].mean())))
     return {
         "influence": float(slope),
-        "per_image": tuple(of.variance for of in priors),
-        "per_image_dof": tuple(of.dof for of in priors),
+        "per_image": tuple(prior.variance for prior in priors),
+        "per_image_dof": tuple(prior.dof for prior in priors),
     }
 
 

@@ -302,20 +302,20 @@ class PairPrior:
             for v, e in zip(np.clip(value, -most, most), errors, strict=True)
         ]
 
-    def mean(self, each: list[ValueWithError]) -> ValueWithError:
+    def mean(self, differences: list[ValueWithError]) -> ValueWithError:
         r"""Average the differences of the K categories of a site, whose errors are correlated.
 
         .. math:: SE^2 = \rho\, \overline{s}^2 + (1 - \rho) \frac{1}{K^2} \sum_k s_k^2
 
         with the errors s of each and ρ of `shared`.
         """
-        errors = np.array([difference.error for difference in each])
+        errors = np.array([difference.error for difference in differences])
         # A share of the variance is common to all categories, so that its standard deviations add;
         # the rest is independent, so that its variances add: it alone falls with their number.
-        independent = (1 - self.shared) * np.sum(errors**2) / len(each) ** 2
+        independent = (1 - self.shared) * np.sum(errors**2) / len(differences) ** 2
         error = math.sqrt(self.shared * errors.mean() ** 2 + independent)
         return ValueWithError(
-            float(np.mean([difference.value for difference in each])), error, self.dof
+            float(np.mean([difference.value for difference in differences])), error, self.dof
         )
 
     def residual(self, level: float, u: float, n_true: float, *, usual: bool) -> VariancePrior:
@@ -447,20 +447,20 @@ def known_on_labels(
     key = ["source", "category"]
     n = a["n_boxes"] if "n_boxes" in a else a["n_images"]
     first = a[key].assign(a=a[target], n=n)
-    both = first.merge(b[key].assign(b=b[target]), on=key).dropna()
-    if both.empty:
+    pairs = first.merge(b[key].assign(b=b[target]), on=key).dropna()
+    if pairs.empty:
         return math.nan, [math.nan] * len(words)
-    carried = float((both["a"] - both["b"]).mean())
-    of_a, of_b = both["a"].to_numpy(float), both["b"].to_numpy(float)
+    carried = float((pairs["a"] - pairs["b"]).mean())
+    of_a, of_b = pairs["a"].to_numpy(float), pairs["b"].to_numpy(float)
     # log-odds with .02 added to either side, so that 0 and 1 have some
     excess = np.log((of_a + 0.02) / (1.02 - of_a)) - np.log((of_b + 0.02) / (1.02 - of_b))
-    weights = np.sqrt(both["n"].to_numpy(float))
+    weights = np.sqrt(pairs["n"].to_numpy(float))
     overall = float(np.average(excess, weights=weights))
     log_odds = []
     for called in words:
-        same = both["category"].isin(called).to_numpy()
+        same = pairs["category"].isin(called).to_numpy()
         log_odds.append(overall)
-        if both.loc[same, "n"].sum() >= FEWEST_LABELLED:
+        if pairs.loc[same, "n"].sum() >= FEWEST_LABELLED:
             of_category = float(np.average(excess[same], weights=weights[same] ** 2))
             log_odds[-1] = OF_CATEGORY * of_category + (1 - OF_CATEGORY) * overall
     return carried, log_odds
@@ -496,16 +496,16 @@ class CategoryBoxes:
 
         Those with a true-positive probability of `LEAST` or less at IoU .5 are left out.
         """
-        found = site.boxes
-        rows = found.rows_of[category]
-        p = site.calibration.probabilities(found.scores[rows], found.boxes[rows])
+        boxes = site.boxes
+        rows = boxes.rows_of[category]
+        p = site.calibration.probabilities(boxes.scores[rows], boxes.boxes[rows])
         kept = p[AT_HALF] > LEAST
         rows, p = rows[kept], p[:, kept]
-        image = found.image[rows]
+        image = boxes.image[rows]
         at_half = p[AT_HALF]
         expected = np.bincount(image, at_half, minlength=len(site))
         n_true = expected + site.calibration.n_missed(at_half, image, len(site))
-        return cls(image, found.boxes[rows].astype(np.float64), found.scores[rows], p, n_true)
+        return cls(image, boxes.boxes[rows].astype(np.float64), boxes.scores[rows], p, n_true)
 
 
 @dataclass(frozen=True, eq=False)
@@ -544,10 +544,10 @@ def common_objects(a: CategoryBoxes, b: CategoryBoxes) -> np.ndarray:
     """
     rows, columns, _ = overlapping_pairs(a.boxes, a.image, b.boxes, b.image, least=0.5)
     p_a, p_b = a.p[AT_HALF], b.p[AT_HALF]
-    both = p_a[rows] * p_b[columns]
+    joint = p_a[rows] * p_b[columns]
     # One object where each box is the other's best: of three boxes on one object one would
     # otherwise be counted in two pairs.
-    rising = np.argsort(both, kind="stable")
+    rising = np.argsort(joint, kind="stable")
     best_a, best_b = np.full(len(a.image), -1), np.full(len(b.image), -1)
     best_a[rows[rising]] = best_b[columns[rising]] = rising  # the last is the most probable
     pairs = np.arange(len(rows))
@@ -598,9 +598,9 @@ def disagreement(a: Site, b: Site) -> np.ndarray:
     ndarray of shape (K,)
         In [0, 1]; 1 where neither finds three likely boxes.
     """
-    both = np.array([agreement(a, b), agreement(b, a)])
-    defined = np.isfinite(both)
-    mean = np.where(defined, both, 0).sum(axis=0) / np.maximum(defined.sum(axis=0), 1)
+    agreements = np.array([agreement(a, b), agreement(b, a)])
+    defined = np.isfinite(agreements)
+    mean = np.where(defined, agreements, 0).sum(axis=0) / np.maximum(defined.sum(axis=0), 1)
     return np.clip(1 - mean, 0, 1)
 
 
@@ -626,7 +626,7 @@ class ComparedDetector:
         With named categories, K of them, and calibrated boxes.
     rows : DataFrame
         The pairs of site and category that it was fitted on.
-    each : list of ValueWithError
+    category_accuracies : list of ValueWithError
         Label-free accuracy in each category.
     whole : ValueWithError
         In all categories together.
@@ -635,7 +635,8 @@ class ComparedDetector:
     confidence : ndarray of shape (K,)
         Of its boxes, less that at home; NaN where there is no home.
     uncorrected : ndarray of shape (K,)
-        Values of `each`, in [0, 1], as if it were not known that it was trained there.
+        Values of `category_accuracies`, in [0, 1], as if it were not known that it was trained
+        there.
     domain_shift : DomainShift, optional
         Fitted to the labels of its fit; by default the prior.
     """
@@ -643,7 +644,7 @@ class ComparedDetector:
     name: str
     site: Site
     rows: pd.DataFrame
-    each: list[ValueWithError]
+    category_accuracies: list[ValueWithError]
     whole: ValueWithError
     home: float
     confidence: np.ndarray
@@ -684,8 +685,8 @@ class ComparedDetector:
         # The model of pairs takes errors as standard deviations of normal distributions.
         unit = quantile(regression.level, np.inf)
         accuracies = [ValueWithError(interval.raw, interval.reach / unit) for interval in intervals]
-        each, whole = accuracies[:-1], accuracies[-1]
-        plain, home = np.array([accuracy.value for accuracy in each]), math.nan
+        category_accuracies, whole = accuracies[:-1], accuracies[-1]
+        plain, home = np.array([accuracy.value for accuracy in category_accuracies]), math.nan
         if trained_here:
             home = float(np.mean(regression.pairs_[fitted.target]))
         if regression.domain_shift_ is not None:
@@ -697,7 +698,9 @@ class ComparedDetector:
             confidence = regression.confidence_above_home(rows)
         plain = np.clip(plain, 0, 1)
         of_fit, domain_shift = pd.DataFrame(regression.pairs_), regression.domain_shift_
-        return cls(name, site, of_fit, each, whole, home, confidence, plain, domain_shift)
+        return cls(
+            name, site, of_fit, category_accuracies, whole, home, confidence, plain, domain_shift
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -706,7 +709,7 @@ class LabelFree:
 
     Parameters
     ----------
-    each : list of ValueWithError
+    differences : list of ValueWithError
         In each of K categories.
     whole : ValueWithError
         In all together.
@@ -720,7 +723,7 @@ class LabelFree:
         Of the precision that labels give; None where it is not predicted.
     """
 
-    each: list[ValueWithError]
+    differences: list[ValueWithError]
     whole: ValueWithError
     influences: np.ndarray
     residuals: Sequence[VariancePrior | None]
@@ -756,10 +759,10 @@ def compare_label_free(
     words = [(name, *categories.get(name, ())) for name in names]
     carried, log_odds = known_on_labels(a.rows, b.rows, target, words)
     if OperatingPoint.of(target):
-        each = list(map(_independent, a.each, b.each))
+        differences = list(map(_independent, a.category_accuracies, b.category_accuracies))
         nothing = np.zeros((len(names), len(a.site)))
         whole = _independent(a.whole, b.whole)
-        return LabelFree(each, whole, nothing, [None] * len(names), carried, outlook=None)
+        return LabelFree(differences, whole, nothing, [None] * len(names), carried, outlook=None)
     u = disagreement(a.site, b.site)
     expected = [
         expected_difference(CategoryBoxes.of(a.site, k), CategoryBoxes.of(b.site, k))
@@ -782,18 +785,20 @@ def compare_label_free(
     )
     known_falls = [side.domain_shift for side in (a, b) if side.domain_shift is not None]
     prior, domain_shift = pair_prior(), known_falls[0] if len(known_falls) == 1 else None
-    each = prior.predict(table, domain_shift)
-    whole = prior.mean(each)
+    differences = prior.predict(table, domain_shift)
+    whole = prior.mean(differences)
     residuals = [
         prior.residual(float(m), float(disagreed), difference.n_true, usual=usual)
         for m, disagreed, difference, usual in zip(
             pair_features(table).level, u, expected, table["usual"], strict=True
         )
     ]
-    variance = ERROR_FACTOR**2 * sum(of.variance for of in residuals) / len(residuals) ** 2
+    variance = (
+        ERROR_FACTOR**2 * sum(residual.variance for residual in residuals) / len(residuals) ** 2
+    )
     of_mean = VariancePrior(variance, residuals[0].dof)
     return LabelFree(
-        each,
+        differences,
         whole,
         prior.influence * np.stack([difference.influence for difference in expected]),
         residuals,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from autoeval.boxes import Categories
 from autoeval.comparison.common_ground import check_fits
-from autoeval.comparison.compare_sites import KnownOfDetectors, compare_sites
+from autoeval.comparison.compare_sites import DetectorFacts, compare_sites
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Predictions
@@ -93,7 +93,7 @@ def compare_at_sites(
             result = compare_sites(
                 fits,
                 sites_of_both,
-                known=KnownOfDetectors(accuracy=given),
+                facts=DetectorFacts(accuracy=given),
                 categories=categories,
                 level=level,
             )
