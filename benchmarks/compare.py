@@ -45,7 +45,7 @@ from autoeval.comparison.train_differences import (
     in_fit,
     left_out_with,
     likeliest,
-    one_kind,
+    linear_difference,
     pair_weights,
     read_rows,
 )
@@ -417,11 +417,11 @@ def strangers_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
         seen = pair_features(others)
 
         def predict(x: np.ndarray, seen: PairFeatures = seen) -> tuple[np.ndarray, np.ndarray]:
-            value, variance = one_kind(x).predict(seen, common.few, common.floor)
+            value, variance = linear_difference(x).predict(seen, common.few, common.floor)
             return value, np.sqrt(variance)
 
         y = (others["true_a"] - others["true_b"]).to_numpy()
-        fitted = one_kind(likeliest(predict, y, pair_weights(others), start, pulls))
+        fitted = linear_difference(likeliest(predict, y, pair_weights(others), start, pulls))
         moments = fitted.predict(pair_features(rows.iloc[at]), common.few, common.floor)
         for k, value, variance in zip(at.tolist(), *moments, strict=True):
             found[k] = ValueWithError(float(value), float(np.sqrt(variance)), DOF)

@@ -28,9 +28,9 @@ from scipy.special import logsumexp
 
 from autoeval.comparison.unlabelled_difference import (
     FEWEST_OBJECTS,
-    OneKind,
+    DifferenceMixture,
+    LinearDifference,
     PairPrior,
-    TwoKinds,
     pair_features,
     with_domain_shift,
 )
@@ -58,8 +58,8 @@ SHARED = 0.5  # without a site of several categories
 
 # Starts and standard deviations of the pull towards them: slopes, exponent and the logarithms of
 # τ, rare, κ, of each kind; the gate; the logarithms of f and c.
-ALIKE = ((0.2, 0.2, 0.45, 1.0, -2.2, 0.59, -0.7), (0.2, 0.2, 0.2, 0.5, 9.0, 0.3, 0.5))
-UNLIKE = ((0.0, 0.8, 0.1, 0.0, -1.4, 0.26, -0.7), (0.2, 0.3, 0.2, 1e-9, 9.0, 0.3, 0.7))
+SAME_TRAINING = ((0.2, 0.2, 0.45, 1.0, -2.2, 0.59, -0.7), (0.2, 0.2, 0.2, 0.5, 9.0, 0.3, 0.5))
+OTHER_TRAINING = ((0.0, 0.8, 0.1, 0.0, -1.4, 0.26, -0.7), (0.2, 0.3, 0.2, 1e-9, 9.0, 0.3, 0.7))
 GATE = ((-1.0, 2.0, 1.5), (2.0, 1.0, 1.0))
 COMMON = ((-5.8, 2.7), (0.5, 1.0))
 HOME = ((0.0, 0.9, 0.15, 0.5, -1.6, 0.26, -1.2), (1e-9, 0.3, 0.3, 0.5, 9.0, 0.3, 0.5))
@@ -179,11 +179,11 @@ def fit(
     weights = pair_weights(used)
     y = (used["true_a"] - used["true_b"]).to_numpy()
     seen = pair_features(used)
-    first = np.concatenate([ALIKE[0], UNLIKE[0], GATE[0], COMMON[0]])
-    pulls = np.concatenate([ALIKE[1], UNLIKE[1], GATE[1], COMMON[1]])
-    begin = first if start is None else of_two_kinds(start.common)
-    common = two_kinds(
-        likeliest(lambda x: two_kinds(x).predict(seen), y, weights, first, pulls, begin)
+    first = np.concatenate([SAME_TRAINING[0], OTHER_TRAINING[0], GATE[0], COMMON[0]])
+    pulls = np.concatenate([SAME_TRAINING[1], OTHER_TRAINING[1], GATE[1], COMMON[1]])
+    begin = first if start is None else numbers_of_mixture(start.common)
+    common = difference_mixture(
+        likeliest(lambda x: difference_mixture(x).predict(seen), y, weights, first, pulls, begin)
     )
     value, errors = common.predict(seen)
     shared = shared_variance(used, (y - value) / errors)
@@ -195,8 +195,8 @@ def fit(
     fixed = pulls.copy()
     fixed[[0, 7]] = 1e-9  # slopes of d0
     first[[0, 7]] = 0
-    alone = two_kinds(
-        likeliest(lambda x: two_kinds(x).predict(unknown), y, weights, first, fixed, first)
+    alone = difference_mixture(
+        likeliest(lambda x: difference_mixture(x).predict(unknown), y, weights, first, fixed, first)
     )
     return PairPrior(
         common=common,
@@ -208,14 +208,14 @@ def fit(
     )
 
 
-def fit_home(rows: pd.DataFrame, common: TwoKinds) -> OneKind:
+def fit_home(rows: pd.DataFrame, common: DifferenceMixture) -> LinearDifference:
     """Fit the differences of a detector at home and another one.
 
     Parameters
     ----------
     rows : DataFrame
         As `read_rows` returns them.
-    common : TwoKinds
+    common : DifferenceMixture
         What was fitted of other pairs, of which c and f hold here, too.
     """
     used = rows[in_fit(rows) & pair_features(rows).one_at_home]
@@ -223,11 +223,11 @@ def fit_home(rows: pd.DataFrame, common: TwoKinds) -> OneKind:
     seen, shares = with_domain_shift(used, domain_shift_prior("mAP"))
 
     def predict(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, variance = one_kind(x).predict(seen, common.few, common.floor)
+        value, variance = linear_difference(x).predict(seen, common.few, common.floor)
         return value.reshape(shares.shape), np.sqrt(variance).reshape(shares.shape)
 
     first, pulls = np.array(HOME[0]), np.array(HOME[1])
-    return one_kind(likeliest(predict, y, pair_weights(used), first, pulls, shares=shares))
+    return linear_difference(likeliest(predict, y, pair_weights(used), first, pulls, shares=shares))
 
 
 def likeliest(
@@ -277,28 +277,35 @@ def likeliest(
     return all_of(minimize(loss, begin[free], method="L-BFGS-B", options=SEARCH).x)
 
 
-def one_kind(x: Sequence[float] | np.ndarray) -> OneKind:
+def linear_difference(x: Sequence[float] | np.ndarray) -> LinearDifference:
     """Read the seven numbers of one kind: slopes, exponent and the logarithms of τ, rare, κ."""
     std, rare, contradiction = np.exp(x[4:]).tolist()
     slopes = (float(x[0]), float(x[1]), float(x[2]))
-    return OneKind(slopes, std, float(x[3]), rare, contradiction)
+    return LinearDifference(slopes, std, float(x[3]), rare, contradiction)
 
 
-def two_kinds(x: np.ndarray) -> TwoKinds:
+def difference_mixture(x: np.ndarray) -> DifferenceMixture:
     """Read nineteen numbers: seven of each kind, three of the gate, the logarithms of f and c."""
     floor, few = np.exp(x[17:]).tolist()
     gate = tuple(x[14:17].tolist())
-    return TwoKinds(one_kind(x[:7]), one_kind(x[7:14]), gate, few, floor)
+    return DifferenceMixture(linear_difference(x[:7]), linear_difference(x[7:14]), gate, few, floor)
 
 
-def of_two_kinds(of: TwoKinds) -> np.ndarray:
-    """Return the numbers that `two_kinds` reads."""
+def numbers_of_mixture(mixture: DifferenceMixture) -> np.ndarray:
+    """Return the numbers that `difference_mixture` reads."""
 
-    def of_one_kind(kind: OneKind) -> list[float]:
-        return [*kind.slopes, kind.exponent, *np.log([kind.std, kind.rare, kind.contradiction])]
+    def numbers_of_model(model: LinearDifference) -> list[float]:
+        return [
+            *model.slopes,
+            model.exponent,
+            *np.log([model.std, model.rare, model.contradiction]),
+        ]
 
-    alike, unlike = of_one_kind(of.alike), of_one_kind(of.unlike)
-    return np.array([*alike, *unlike, *of.gate, *np.log([of.floor, of.few])])
+    same_training = numbers_of_model(mixture.same_training)
+    other_training = numbers_of_model(mixture.other_training)
+    return np.array(
+        [*same_training, *other_training, *mixture.gate, *np.log([mixture.floor, mixture.few])]
+    )
 
 
 def pair_weights(rows: pd.DataFrame) -> np.ndarray:

@@ -33,16 +33,16 @@ compared as any two: their difference there is one of detectors at home.
 
 Coefficients and errors are fitted on a panel of detectors by `train_differences.py` and shipped.
 
-For each of two kinds of detectors, those that are trained alike and those that are not:
+For each of two kinds of pairs, detectors of the same training and of other training:
 
 .. math:: AP_A - AP_B = b_0 d_0 + b_1 d_1 + b_2 d_2 + e, \qquad
           \mathrm{sd}(e) = \sqrt{\tau^2\, m (1 - m)\, u^\gamma\, (1 + c / n) + \kappa^2 s^2 + f^2}
 
 with n of at least 1, and τ multiplied by one more number in categories that are not `USUAL`.
-Whether two detectors are trained alike is
-seen by their disagreement u, given the level m: two detectors that both reach an average precision
-of .3 find mostly the same objects if they were trained on the same images, and other ones if one of
-them was trained on one site. The probability of the second kind is
+Whether two detectors have the same training is seen by their disagreement u, given the level m: two
+detectors that both reach an average precision of .3 find mostly the same objects if they were
+trained on the same images, and other ones if one of them was trained on one site. The probability
+of the second kind is
 
 .. math:: g = \sigma(a + b\, (\mathrm{logit}\, u + c\, \mathrm{logit}\, m))
 
@@ -124,8 +124,8 @@ class PairFeatures:
 
 
 @dataclass(frozen=True)
-class OneKind:
-    """Slopes and errors of one kind of detectors; see the module.
+class LinearDifference:
+    """Linear model of the difference of detectors of one kind of training; see the module.
 
     Parameters
     ----------
@@ -177,13 +177,13 @@ class OneKind:
 
 
 @dataclass(frozen=True)
-class TwoKinds:
-    """A mixture of both kinds; see the module.
+class DifferenceMixture:
+    """Mixture of the models of same and of other training; see the module.
 
     Parameters
     ----------
-    alike, unlike : OneKind
-        Of detectors that are trained alike, and of others.
+    same_training, other_training : LinearDifference
+        Of detectors with the same training, and of others.
     gate : sequence of 3 floats
         a, b and c of the probability of the second kind.
     few : float
@@ -192,8 +192,8 @@ class TwoKinds:
         f, of detectors that agree entirely.
     """
 
-    alike: OneKind
-    unlike: OneKind
+    same_training: LinearDifference
+    other_training: LinearDifference
     gate: Sequence[float]
     few: float
     floor: float
@@ -208,18 +208,17 @@ class TwoKinds:
         error : ndarray of shape (N,)
             Standard deviations of their errors.
         """
-        alike, variance_alike = self.alike.predict(seen, self.few, self.floor)
-        unlike, variance_unlike = self.unlike.predict(seen, self.few, self.floor)
-        # g, the probability that two detectors are not trained alike
+        same_value, same_variance = self.same_training.predict(seen, self.few, self.floor)
+        other_value, other_variance = self.other_training.predict(seen, self.few, self.floor)
+        # g, the probability that two detectors do not have the same training
         a, b, c = self.gate
         odds = logit(np.clip(seen.disagreement, LOWEST_ODDS, HIGHEST_ODDS))
         g = expit(a + b * (odds + c * logit(seen.level)))
         # Law of total variance: the mean of the kinds' variances, and the variance of their means.
         # Where one kind expects a difference and the other none, the second part is most of it.
-        variance = (
-            (1 - g) * variance_alike + g * variance_unlike + g * (1 - g) * (alike - unlike) ** 2
-        )
-        return (1 - g) * alike + g * unlike, np.sqrt(variance)
+        between = g * (1 - g) * (same_value - other_value) ** 2
+        variance = (1 - g) * same_variance + g * other_variance + between
+        return (1 - g) * same_value + g * other_value, np.sqrt(variance)
 
 
 @dataclass(frozen=True)
@@ -228,11 +227,11 @@ class PairPrior:
 
     Parameters
     ----------
-    common : TwoKinds
+    common : DifferenceMixture
         Of detectors with a common labelled set.
-    alone : TwoKinds
+    alone : DifferenceMixture
         Of detectors without one.
-    home : OneKind
+    home : LinearDifference
         Where one of the two was trained at the labelled site.
     shared : float
         Share of the error's variance that the categories of a site share.
@@ -248,9 +247,9 @@ class PairPrior:
         Observations that these count as.
     """
 
-    common: TwoKinds
-    alone: TwoKinds
-    home: OneKind
+    common: DifferenceMixture
+    alone: DifferenceMixture
+    home: LinearDifference
     shared: float = 0.5
     dof: float = 8.0
     influence: float = 0.2
@@ -289,7 +288,7 @@ class PairPrior:
             fallen, weights = with_domain_shift(pairs, domain_shift or domain_shift_prior("mAP"))
             values, variances = self.home.predict(fallen, self.common.few, self.common.floor)
             values, variances = values.reshape(weights.shape), variances.reshape(weights.shape)
-            # Law of total variance, as of `TwoKinds`.
+            # Law of total variance, as of `DifferenceMixture`.
             of_home = (weights * values).sum(axis=0)
             variance = (weights * (variances + (values - of_home) ** 2)).sum(axis=0)
             of_levels = (weights * fallen.level.reshape(weights.shape)).sum(axis=0)
@@ -342,10 +341,11 @@ def pair_prior() -> PairPrior:
     """Read the shipped one, which `train_differences.py` wrote."""
     values = json.loads(shipped_config(FILE).read_text(encoding="utf-8"))
     for name in ("common", "alone"):
-        kinds = values[name]
-        kinds |= {"alike": OneKind(**kinds["alike"]), "unlike": OneKind(**kinds["unlike"])}
-        values[name] = TwoKinds(**kinds)
-    values["home"] = OneKind(**values["home"])
+        mixture = values[name]
+        for training in ("same_training", "other_training"):
+            mixture[training] = LinearDifference(**mixture[training])
+        values[name] = DifferenceMixture(**mixture)
+    values["home"] = LinearDifference(**values["home"])
     return PairPrior(**values)
 
 

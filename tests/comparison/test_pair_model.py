@@ -11,9 +11,9 @@ from scipy.special import expit, logit
 
 from autoeval.comparison.train_differences import plain_values
 from autoeval.comparison.unlabelled_difference import (
-    OneKind,
+    DifferenceMixture,
+    LinearDifference,
     PairPrior,
-    TwoKinds,
     known_on_labels,
     pair_features,
     pair_prior,
@@ -45,14 +45,14 @@ def pairs(**columns):
 
 def kind(slopes=(0.3, 0.3, 0.4), **numbers):
     usual = {"std": 0.2, "exponent": 1.0, "rare": 1.0, "contradiction": 0.0}
-    return OneKind(slopes, **usual | numbers)
+    return LinearDifference(slopes, **usual | numbers)
 
 
-def prior(alike=None, unlike=None, *, gate=(-50.0, 0.0, 0.0), few=0.0, floor=0.0, **others):
-    """By default all detectors are alike."""
-    alike = alike or kind()
-    both = TwoKinds(alike, unlike or alike, gate, few, floor)
-    return PairPrior(**{"common": both, "alone": both, "home": alike} | others)
+def prior(same=None, other=None, *, gate=(-50.0, 0.0, 0.0), few=0.0, floor=0.0, **others):
+    """By default all detectors have the same training."""
+    same = same or kind()
+    both = DifferenceMixture(same, other or same, gate, few, floor)
+    return PairPrior(**{"common": both, "alone": both, "home": same} | others)
 
 
 @pytest.mark.parametrize("level", [0.02, 0.3, 0.5, 0.9])
@@ -87,7 +87,7 @@ def test_by_hand():
 
 
 def test_without_a_common_labelled_set_the_other_two_differences_count():
-    alone = TwoKinds(kind((9.0, 0.8, 0.1)), kind(), (-50.0, 0.0, 0.0), 0.0, 0.0)
+    alone = DifferenceMixture(kind((9.0, 0.8, 0.1)), kind(), (-50.0, 0.0, 0.0), 0.0, 0.0)
     (found,) = prior(alone=alone).predict(pairs(log_odds=np.nan))
     assert found.value == pytest.approx(0.8 * 0.1 + 0.1 * 0.08)
 
