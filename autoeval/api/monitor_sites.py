@@ -184,7 +184,7 @@ def monitor(
         seed=seed,
         score_thr=score_thr,
         iou=iou,
-        known=dict(known_sites or {}),
+        fitted_sites=dict(known_sites or {}),
         labelled={site: labelled_level(level) for site, level in (labelled or {}).items()},
     )
     given = given_boxes_of(predictions, boxes, fitted.loading_.get("detector"))

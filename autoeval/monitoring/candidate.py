@@ -89,11 +89,11 @@ def compare_at_sites(
     for site, read in sites.items():
         try:
             sites_of_both = dict(zip(fits, read(), strict=True))
-            given = {CANDIDATE: known[site]} if site in known else {}
+            known_accuracy = {CANDIDATE: known[site]} if site in known else {}
             result = compare_sites(
                 fits,
                 sites_of_both,
-                facts=DetectorFacts(accuracy=given),
+                facts=DetectorFacts(accuracy=known_accuracy),
                 categories=categories,
                 level=level,
             )
@@ -103,7 +103,7 @@ def compare_at_sites(
         rows.append({"site": site, "n_images": result.n_images, **_of_candidate(result.overall)})
         named = [w for w in result.warnings if w.code in NAMED]
         warnings += prefixed(site, named)
-        if given:
+        if known_accuracy:
             rows[-1] |= _of_current(result.ranking, known[site])
     table = pd.DataFrame(rows, columns=[*COLUMNS, *(OF_KNOWN if known else ())])
     return table.sort_values("difference", ascending=False, ignore_index=True), tuple(warnings)
@@ -112,7 +112,7 @@ def compare_at_sites(
 def sites_of_predictions(
     current: AccuracyEstimator,
     candidate: AccuracyEstimator,
-    given: Predictions,
+    files: Predictions,
     against: PathLike,
     categories: SiteCategories,
     images_list: PathLike | None = None,
@@ -123,7 +123,7 @@ def sites_of_predictions(
     ----------
     current, candidate : AccuracyEstimator
         Fits of both.
-    given : Predictions
+    files : Predictions
         Its path is a folder with ``SITE.json`` of each site, its reference one with ``SITE.json``
         of a reference detector, for the fits that had one.
     against : path-like
@@ -145,46 +145,48 @@ def sites_of_predictions(
     InputError
         If a path is no folder, no site is in both, or there are several references.
     """
-    if len(given.references) > 1:
-        raise InputError(f"Expected one --reference but got {listed(given.references)}.")
-    predictions, reference_names = given.path, read_names(given.reference_names)
+    if len(files.references) > 1:
+        raise InputError(f"Expected one --reference but got {listed(files.references)}.")
+    predictions, reference_names = files.path, read_names(files.reference_names)
     for path in (predictions, against):
         if not Path(path).is_dir():
             raise InputError(
                 f"{path} is no folder: --against compares folders with SITE.json for each site."
             )
-    mine, other = _files_by_site(predictions), _files_by_site(against)
-    common = [site for site in mine if site in other]
+    current_files, candidate_files = _files_by_site(predictions), _files_by_site(against)
+    common = [site for site in current_files if site in candidate_files]
     if not common:
         raise InputError(
-            f"No site is both in {predictions} ({listed(mine)}) and in {against} ({listed(other)})."
+            f"No site is both in {predictions} ({listed(current_files)}) and in {against} "
+            f"({listed(candidate_files)})."
         )
 
     def read(site: str) -> tuple[Site, Site]:
         images = _images_of(site, images_list)
         of_site = categories.of_site.get(site)
         named = of_site or categories.named
-        there = list(of_site or categories.present)
-        first, second = _of_site(current, mine[site], site), _of_site(candidate, other[site], site)
+        present = list(of_site or categories.present)
+        first = _of_site(current, current_files[site], site)
+        second = _of_site(candidate, candidate_files[site], site)
         return (
-            current.read_site(first, images=images, categories=named, present=there),
-            candidate.read_site(second, images=images, categories=named, present=there),
+            current.read_site(first, images=images, categories=named, present=present),
+            candidate.read_site(second, images=images, categories=named, present=present),
         )
 
     of_reference = {
-        site: path for folder in given.references for site, path in _files_by_site(folder).items()
+        site: path for folder in files.references for site, path in _files_by_site(folder).items()
     }
 
     def _of_site(fitted: AccuracyEstimator, path: Path, site: str) -> Predictions:
         if site not in of_reference or REFERENCE_AP not in fitted.rows_:
-            return replace(given, path=path, reference=None, reference_names={})
+            return replace(files, path=path, reference=None, reference_names={})
         reference = of_reference[site]
-        return replace(given, path=path, reference=reference, reference_names=reference_names)
+        return replace(files, path=path, reference=reference, reference_names=reference_names)
 
     lost = tuple(
         Notice("site-not-compared", f"{site}: no predictions of the candidate")
-        for site in mine
-        if site not in other
+        for site in current_files
+        if site not in candidate_files
     )
     return {site: partial(read, site) for site in common}, lost
 

@@ -346,8 +346,8 @@ class SiteLook:
     @property
     def fall(self) -> tuple[int, Change] | None:
         """The fewest last windows whose interval is below 0 as a whole, and their change."""
-        found = zip(SCALES, self.changes, strict=False)
-        return next(((k, change) for k, change in found if change.upper < 0), None)
+        by_scale = zip(SCALES, self.changes, strict=False)
+        return next(((k, change) for k, change in by_scale if change.upper < 0), None)
 
     def fell(self, false_alarms: float) -> bool:
         """Whether the boxes changed, and the accuracy with them, by the whole interval of `fall`.
@@ -408,14 +408,16 @@ def look_at(
     if model is not None and np.isfinite(level_before):
         changes = [scale.change(model, level_before, level) for scale in scales]
     singles = {category: single_numbers(scales, category) for category in later[-1]}
-    found = {category: evidence(scales, category, singles[category], RULE) for category in singles}
+    p_values = {
+        category: evidence(scales, category, singles[category], RULE) for category in singles
+    }
     drifts = [
         drift for category in singles for drift in _drifts(scales, category, singles[category])
     ]
-    p = p_of_evidence(found, RULE)
+    p = p_of_evidence(p_values, RULE)
     units = singles[ALL][0][0].units
-    of = "windows" if latest.by_windows else "blocks of images"
-    return SiteLook(number, tuple(changes), p, units, of, tuple(drifts))
+    unit = "windows" if latest.by_windows else "blocks of images"
+    return SiteLook(number, tuple(changes), p, units, unit, tuple(drifts))
 
 
 def single_numbers(
@@ -449,7 +451,7 @@ def evidence(
         Single numbers move together: they are combined by their mean as Cauchy variables (Liu & Xie
         2020), which holds whatever their dependence.
     """
-    found = []
+    p_values = []
     for scale, of_scale in zip(scales, singles, strict=True):
         together = scale.compare_sum(category, rule)
         ends = [
@@ -457,18 +459,18 @@ def evidence(
             for name, one in zip(TESTED, of_scale, strict=True)
         ]
         single = [_combined(np.array(p)) for p in zip(*ends, strict=True)]
-        found.append(((together.p_lower, together.p_upper), single))
-    return np.array(found)
+        p_values.append(((together.p_lower, together.p_upper), single))
+    return np.array(p_values)
 
 
-def p_of_evidence(found: Mapping[str, np.ndarray], rule: DriftRule) -> float:
+def p_of_evidence(p_values: Mapping[str, np.ndarray], rule: DriftRule) -> float:
     """Combine `evidence` of all categories together, and of each, by Bonferroni's inequality.
 
     Each part is weighted by the share of the false alarms that the rule spends on it.
 
     Parameters
     ----------
-    found : mapping of str to ndarray of shape (S, 2, 2)
+    p_values : mapping of str to ndarray of shape (S, 2, 2)
         By category, `ALL` first.
     rule : DriftRule
         The shares.
@@ -481,7 +483,7 @@ def p_of_evidence(found: Mapping[str, np.ndarray], rule: DriftRule) -> float:
     """
     shares = np.outer([rule.on_sum, 1 - rule.on_sum], [rule.on_falls, 1 - rule.on_falls])
     spent = shares > 0
-    least = [len(p) * float((p[:, spent] / shares[spent]).min()) for p in found.values()]
+    least = [len(p) * float((p[:, spent] / shares[spent]).min()) for p in p_values.values()]
     whole, single = least[0], least[1:]
     if not single:
         return min(1.0, whole)
@@ -558,8 +560,8 @@ class Scale:
         by_before, by_after = model.gradients(before, after, level_before)
         sampling = self.sampling_error(by_before @ model.mean, by_after @ model.mean)
         of_root = [
-            self.sampling_error(one, other).error
-            for one, other in zip(
+            self.sampling_error(slope_before, slope_after).error
+            for slope_before, slope_after in zip(
                 (by_before @ model.root).T, (by_after @ model.root).T, strict=True
             )
         ]

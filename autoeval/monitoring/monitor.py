@@ -138,8 +138,8 @@ def monitor_images(
     settings, categories = shared.settings, shared.categories
     settings.check(shared.estimator)
     words = detector.loaded.categories
-    for given in filter(None, (categories.named, *categories.of_site.values())):
-        named = named_categories(given, shared.estimator.categories_)
+    for requested in filter(None, (categories.named, *categories.of_site.values())):
+        named = named_categories(requested, shared.estimator.categories_)
         any_task(named or {}, words)  # refuses words that it does not know
     lost = observe_images(files, shared.estimator, detector, shared.store, clock, settings.depth)
     index = shared.store.index()
@@ -181,12 +181,11 @@ def monitor_predictions(
             f"Expected --time as a form of the time in file names, such as %Y%m%d_%H%M%S, but got "
             f"{time_form!r}: results files hold no images to read it from."
         )
-    given = predictions
-    if len(given.references) > 1:
-        given = with_chosen_reference(given, estimator.context_)
-    reference = next(iter(given.references), None)
-    names, reference_names = read_names(given.names), read_names(given.reference_names)
-    given = replace(given, names=names, reference_names=reference_names)
+    if len(predictions.references) > 1:
+        predictions = with_chosen_reference(predictions, estimator.context_)
+    reference = next(iter(predictions.references), None)
+    names, reference_names = read_names(predictions.names), read_names(predictions.reference_names)
+    predictions = replace(predictions, names=names, reference_names=reference_names)
     if reference_names and not reference:
         raise InputError(
             "`reference_names` belongs to the boxes of a reference detector, and there are none: "
@@ -194,8 +193,8 @@ def monitor_predictions(
         )
     estimator.check_reference(reference is not None)
     looks = estimator.known_looks()
-    reader = ResultsReader(given, looks, Clock(time_form), shared.settings.depth)
-    files = find_results(given.path, reference=reference, image_list=images_list)
+    reader = ResultsReader(predictions, looks, Clock(time_form), shared.settings.depth)
+    files = find_results(predictions.path, reference=reference, image_list=images_list)
     warnings, of_files = read_results(files, reader, store)
     words = store.add_words(looks.categories)
     categories = replace(shared.categories, words=words)
@@ -242,7 +241,7 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[Not
     images_of = {str(name): in_time(rows) for name, rows in index.groupby("site")}
     for option, named in (
         ("--site-category", shared.categories.of_site),
-        ("--site", settings.known),
+        ("--site", settings.fitted_sites),
         ("--labelled", settings.labelled),
     ):
         if unknown := [name for name in named if name not in images_of]:
@@ -361,15 +360,17 @@ class SiteWindows:
             with.
         """
         columns = self.images[["name", "stamp", "unreadable"]].to_numpy()
-        own = [_digest(repr(columns[window.places].tolist())) for window in self.windows]
+        digests = [_digest(repr(columns[window.places].tolist())) for window in self.windows]
         of_images = (self.images["kept"] | (self.images["unreadable"] != "")).to_numpy(bool)
-        there = [bool(of_images[window.places].all()) for window in self.windows]
+        present = [bool(of_images[window.places].all()) for window in self.windows]
         n = self.n_baseline
         for k, window in enumerate(self.windows):
             compared = [*range(n), *range(max(n, k + 1 - SCALES[-1]), k)] if 0 < n <= k else []
-            digest = _digest("".join([own[k], str(k < n), *(own[place] for place in compared)]))
+            digest = _digest(
+                "".join([digests[k], str(k < n), *(digests[place] for place in compared)])
+            )
             kept_digest, row = kept.get((self.name, window.name), ("", None))
-            complete = there[k] and all(there[place] for place in compared if place < n)
+            complete = present[k] and all(present[place] for place in compared if place < n)
             if row is not None and (kept_digest == digest or not complete):
                 self._rows.append({**row, "digest": kept_digest, "complete": window.complete})
             elif complete:
@@ -417,7 +418,7 @@ class SiteWindows:
                 **{"per_category": {}, "beside": {}, "warnings": [], "scores": [], "unseen": 0.0},
             }
         estimate = self.shared.estimator.predict_site(
-            replace(site, known=settings.known.get(self.name, "")),
+            replace(site, known=settings.fitted_sites.get(self.name, "")),
             settings.score_thr,
             settings.iou,
             brief=True,
@@ -504,8 +505,8 @@ class SiteWindows:
             site = self._site(place)
             names = site.boxes.categories
             likely = site.boxes.label[site.right_at_half > LIKELY]
-            found = np.bincount(likely, minlength=len(names))
-            counts = found if not len(counts) else counts + found
+            in_window = np.bincount(likely, minlength=len(names))
+            counts = in_window if not len(counts) else counts + in_window
         order = [int(label) for label in np.argsort(-counts, kind="stable") if counts[label]]
         several = order[:MOST_CATEGORIES] if len(order) > 1 else []
         return order, [names[label] for label in several]
@@ -527,14 +528,14 @@ class SiteWindows:
             images = self.images.iloc[self.windows[k].places]
             names = images["name"][images["unreadable"] == ""].tolist()
             site = self.shared.categories.site(self.name, self.shared.store.read(names))
-            known = self.shared.of_files.get(self.name, {})
-            floor = known.get("floor", 0.0)
+            file_notes = self.shared.of_files.get(self.name, {})
+            floor = file_notes.get("floor", 0.0)
             if floor:  # files of one site may begin at different scores
                 site = replace(site, boxes=site.boxes.where(site.boxes.scores >= floor))
             self._sites[k] = replace(
                 site,
                 floor=floor,
-                unseen=known.get("unseen", 0.0),
+                unseen=file_notes.get("unseen", 0.0),
                 calibration=self.shared.estimator.at_floor(floor).calibration_,
             )
         return self._sites[k]
@@ -571,9 +572,9 @@ def _shown(
     """
     complete = [row for row in rows if row["complete"]]
     latest = next(iter((complete or list(rows))[-1:]), None)
-    found = reasons_of(latest, learning, settings, target.text)
-    if not NOT_EVALUATED & found.keys():
-        return latest, found
+    states = reasons_of(latest, learning, settings, target.text)
+    if not NOT_EVALUATED & states.keys():
+        return latest, states
     for window in reversed(complete[:-1]):
         earlier = reasons_of(window, learning, settings, target.text)
         if NOT_EVALUATED & earlier.keys():
@@ -585,8 +586,8 @@ def _shown(
         if not standing:
             break
         # A camera that cannot be read comes first; few images do not hide an alarm.
-        return window, standing | found if TOO_FEW in found else found | standing
-    return latest, found
+        return window, standing | states if TOO_FEW in states else states | standing
+    return latest, states
 
 
 def _monitored_site(
@@ -662,15 +663,19 @@ def _ranks(
     ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1.0
     worst = np.full(len(values), np.nan)
     if settings.k < len(values):
-        known = {name: site for name, site in settings.known.items() if name in estimated}
-        rows = [pd.DataFrame(of["scores"]).assign(site=name) for name, of in estimated.items()]
+        fitted_sites = {
+            name: site for name, site in settings.fitted_sites.items() if name in estimated
+        }
+        rows = [
+            pd.DataFrame(window["scores"]).assign(site=name) for name, window in estimated.items()
+        ]
         _, drawn = draw_sites(
             estimator.regression_,
             pd.concat(rows, ignore_index=True),
             draws=DRAWS,
             seed=settings.seed,
             unseen={name: window["unseen"] for name, window in estimated.items()},
-            fitted_sites=known,
+            fitted_sites=fitted_sites,
         )
         places = np.argpartition(drawn, settings.k - 1, axis=1)[:, : settings.k]
         worst = np.bincount(places.ravel(), minlength=len(values)) / len(drawn)
@@ -703,7 +708,7 @@ def _made_with(shared: WatchedSites) -> str:
         *(__version__, estimator.target, estimator.level, estimator.context_, estimator.looks_),
         calibrations,
         [(name, np.asarray(values).tolist()) for name, values in estimator.rows_.items()],
-        (settings.by, settings.score_thr, settings.iou, sorted(settings.known.items())),
+        (settings.by, settings.score_thr, settings.iou, sorted(settings.fitted_sites.items())),
         sorted(settings.labelled.items()),
         (categories.of_fit, categories.named, sorted(categories.of_site.items())),
         sorted(categories.present),

@@ -199,11 +199,11 @@ class MonitorStore:
         Those that were noted before keep their places.
         """
         with self._transaction(writing=True) as db:
-            known = [word for (word,) in db.execute("SELECT word FROM words ORDER BY label")]
-            new = [word for word in dict.fromkeys(words) if word not in set(known)]
-            rows = list(enumerate(new, len(known)))
+            stored_words = [word for (word,) in db.execute("SELECT word FROM words ORDER BY label")]
+            new = [word for word in dict.fromkeys(words) if word not in set(stored_words)]
+            rows = list(enumerate(new, len(stored_words)))
             db.executemany("INSERT INTO words VALUES (?, ?)", rows)
-        return (*known, *new)
+        return (*stored_words, *new)
 
     def index(self) -> pd.DataFrame:
         """List the images that were observed, without their boxes.
@@ -300,19 +300,19 @@ class MonitorStore:
             How many were kept.
         """
         with self._transaction(writing=True) as db:
-            known = {}
+            stored = {}
             for image in images:
-                found = db.execute(
+                row = db.execute(
                     "SELECT stamp, number FROM images WHERE name = ?", (image.name,)
                 ).fetchone()
-                if found is not None:
-                    known[image.name] = found
+                if row is not None:
+                    stored[image.name] = row
             (free,) = db.execute("SELECT COALESCE(MAX(number) + 1, 0) FROM images").fetchone()
-            new = [image for image in images if known.get(image.name, ("",))[0] != image.stamp]
+            new = [image for image in images if stored.get(image.name, ("",))[0] != image.stamp]
             for image in new:
                 number = 0
-                if numbered and image.name in known:
-                    number = known[image.name][1]
+                if numbered and image.name in stored:
+                    number = stored[image.name][1]
                 elif numbered:
                     number, free = free, free + 1
                 taken = image.taken and int(np.datetime64(image.taken, "us").astype(np.int64))
@@ -422,7 +422,7 @@ class MonitorStore:
             db.execute("BEGIN")  # all of one moment: another process may be making the tables
             (n_tables,) = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
             (application,) = db.execute("PRAGMA application_id").fetchone()
-            (found,) = db.execute("PRAGMA user_version").fetchone()
+            (version,) = db.execute("PRAGMA user_version").fetchone()
             db.execute("COMMIT")
             if not application and not n_tables:
                 db.execute("BEGIN IMMEDIATE")  # another process may have been faster
@@ -432,9 +432,9 @@ class MonitorStore:
                     db.execute(f"PRAGMA application_id = {APPLICATION}")
                     db.execute(f"PRAGMA user_version = {FORMAT}")
                 db.execute("COMMIT")
-            elif application != APPLICATION or found != FORMAT:
+            elif application != APPLICATION or version != FORMAT:
                 raise InputError(
-                    f"{self.path} is no store of this version of the monitor (format {found}, "
+                    f"{self.path} is no store of this version of the monitor (format {version}, "
                     f"expected {FORMAT}): name another folder with --work-dir."
                 )
             else:

@@ -91,7 +91,7 @@ class MonitorSettings:
         Score threshold at which precision, recall and F1 are estimated, too.
     iou : float
         IoU of true positives there.
-    known : mapping of str to str
+    fitted_sites : mapping of str to str
         By site the labelled set of the fit that it is.
     labelled : mapping of str to float
         Accuracy of the baseline of a site in [0, 1] as labels measured it; the others' are
@@ -114,7 +114,7 @@ class MonitorSettings:
     seed: int = 0
     score_thr: float | None = None
     iou: float = IOUS[0]
-    known: Mapping[str, str] = field(default_factory=dict)
+    fitted_sites: Mapping[str, str] = field(default_factory=dict)
     labelled: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -154,14 +154,14 @@ class MonitorSettings:
             If sites are known and the target is no average precision, a known site is none of the
             fit, or the estimator has no regression of the threshold.
         """
-        if self.known and OperatingPoint.of(estimator.target):
+        if self.fitted_sites and OperatingPoint.of(estimator.target):
             raise InputError(
                 f"At a known site mAP, mAP50 and mAP75 are estimated, not {estimator.target}: "
                 "leave out either --site or --target."
             )
         if self.score_thr is not None:
             estimator.regression_of(points_at(self.score_thr, self.iou)[1])
-        for site in self.known.values():
+        for site in self.fitted_sites.values():
             estimator.regression_.accuracies_at(site)
 
 
@@ -211,21 +211,24 @@ class SiteCategories:
         passes = [[image.boxes for image in images]]
         if images and len(stronger) == len(images):
             passes.append(stronger)
-        found = []
+        boxes_of_passes = []
         for boxes_of_images in passes:
             rows = np.concatenate([np.empty(0, BOX), *boxes_of_images])
             image = np.repeat(np.arange(len(images)), [len(boxes) for boxes in boxes_of_images])
             columns = rows["label"].astype(np.int64), rows["box"].copy(), rows["score"].copy()
-            found.append(Boxes(described, tuple(self.words), image, *columns))
-        made = Site(found[0], reference=found[1] if len(found) > 1 else None)
-        given = named_categories(self.of_site.get(site) or self.named, self.of_fit)
-        if given is not None:
-            made = made.as_categories(list(given), words_of(given))
-        present = tuple(given or self.words)  # those of a single site count there, found or not
+            boxes_of_passes.append(Boxes(described, tuple(self.words), image, *columns))
+        reference = boxes_of_passes[1] if len(boxes_of_passes) > 1 else None
+        new_site = Site(boxes_of_passes[0], reference=reference)
+        categories = named_categories(self.of_site.get(site) or self.named, self.of_fit)
+        if categories is not None:
+            new_site = new_site.as_categories(list(categories), words_of(categories))
+        present = tuple(
+            categories or self.words
+        )  # those of a single site count there, found or not
         if site not in self.of_site:
-            known = [name for name in self.present if name in present]
-            present = checked_present(known, given, present)
-        return replace(made, named=given is not None, present=present)
+            present_names = [name for name in self.present if name in present]
+            present = checked_present(present_names, categories, present)
+        return replace(new_site, named=categories is not None, present=present)
 
     def check(self, known_words: Sequence[str]) -> list[Notice]:
         """Check that categories have a known word of the detector.
@@ -249,9 +252,9 @@ class SiteCategories:
         categories = [self.named, *self.of_site.values()]
         return [
             warning
-            for given in categories
-            if given
-            for warning in check_words(given, set(known_words))
+            for requested in categories
+            if requested
+            for warning in check_words(requested, set(known_words))
         ]
 
 
@@ -392,8 +395,10 @@ class MonitoredSite(Result):
     @property
     def reason(self) -> str:
         """Why the site is in its state, and what else holds."""
-        others = [f"{name}: {why}" for name, why in self.reasons.items() if name != self.state]
-        return "; ".join(filter(None, [self.reasons[self.state], *others]))
+        other_reasons = [
+            f"{name}: {text}" for name, text in self.reasons.items() if name != self.state
+        ]
+        return "; ".join(filter(None, [self.reasons[self.state], *other_reasons]))
 
     @property
     def value_text(self) -> str:
@@ -424,8 +429,8 @@ class MonitoredSite(Result):
         ``estimate/change``, ``estimate/change_lower`` and ``estimate/change_upper``, where known.
         """
         changes = {f"{self.kind}/{name}": getattr(self, name) for name in CHANGE}
-        known = {name: value for name, value in changes.items() if not math.isnan(value)}
-        return super().to_dict() | known
+        estimated = {name: value for name, value in changes.items() if not math.isnan(value)}
+        return super().to_dict() | estimated
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row a window, in order of time; see `Monitored.windows`."""
@@ -603,24 +608,24 @@ def reasons_of(
     changed = look is not None and look.changed(settings.false_alarms)
     if np.isnan(window["value"]) and not changed:
         return {TOO_FEW: "no box is likely to be right, so that nothing can be estimated"}
-    found = {LEARNING: learning} if look is None else {}
+    reasons = {LEARNING: learning} if look is None else {}
     below = settings.alarm_below
     if below is not None and window["upper"] < below:
         ends = f"{text(window['lower'])} to {text(window['upper'])}"
-        found[BELOW] = f"the interval {ends} is below {text(below)}"
+        reasons[BELOW] = f"the interval {ends} is below {text(below)}"
     if look is not None and changed:
         moved = "; ".join(moved_texts(look))
         if look.fell(settings.false_alarms):
-            found[FELL] = moved
+            reasons[FELL] = moved
         else:
-            found[CHANGED] = f"{moved}; whether for the worse, only labels show"
+            reasons[CHANGED] = f"{moved}; whether for the worse, only labels show"
             if look.of != "windows":
-                found[CHANGED] += (
+                reasons[CHANGED] += (
                     f". With under {FEWEST_WINDOWS} windows the baseline does not show how much "
                     "scenes differ: one that is new there looks so, too"
                 )
     by_chance = look is not None and look.fall is not None
-    return found or {OK: BY_CHANCE if by_chance else ""}
+    return reasons or {OK: BY_CHANCE if by_chance else ""}
 
 
 def moved_texts(look: SiteLook) -> list[str]:
@@ -634,8 +639,8 @@ def moved_texts(look: SiteLook) -> list[str]:
     drifts = sorted(clear, key=lambda drift: drift.category != ALL)
     texts = []
     for drift in drifts[:3]:
-        of = f" of {drift.category}" if drift.category != ALL else ""
-        texts.append(f"{MOVED[drift.name]}{of}: {drift.before:.2f} to {drift.after:.2f}")
+        of_category = f" of {drift.category}" if drift.category != ALL else ""
+        texts.append(f"{MOVED[drift.name]}{of_category}: {drift.before:.2f} to {drift.after:.2f}")
     return texts
 
 

@@ -165,10 +165,10 @@ def find_results(
                 "but there is none."
             )
         files.append(ResultsFile(path / name, called, of_reference, listing, folder))
-    for one, other in pairwise(files):
-        if one.name == other.name:
+    for file, next_file in pairwise(files):
+        if file.name == next_file.name:
             raise InputError(
-                f"{one.path} and {other.path} are results of one name: keep one of them."
+                f"{file.path} and {next_file.path} are results of one name: keep one of them."
             )
     return files
 
@@ -230,10 +230,10 @@ class ResultsReader:
         InputError
             As `site_of_files`.
         """
-        given = replace(self.predictions, path=file.path, reference=file.reference)
+        predictions = replace(self.predictions, path=file.path, reference=file.reference)
         # A camera that has gone dark finds nothing in any image: all that are listed count.
         listed_there = file.images() if file.image_list else None
-        site = site_of_files(given, self.looks, listed_there, all_seen=True)
+        site = site_of_files(predictions, self.looks, listed_there, all_seen=True)
         in_file = site.boxes.categories
         words = store.add_words([*self.looks.categories, *in_file])
         if words != in_file:
@@ -245,7 +245,7 @@ class ResultsReader:
             warnings.append(
                 Notice("times-equal", "all images have the same time: taken as without one")
             )
-        found = _rows_of_images(site.boxes)
+        boxes_of_images = _rows_of_images(site.boxes)
         stronger = None if site.reference is None else _rows_of_images(site.reference)
         images = []
         for k, image in enumerate(site.boxes.images):
@@ -256,11 +256,15 @@ class ResultsReader:
             of_reference = None if stronger is None else stronger[k]
             of_site = site_of(f"{file.name}/" if file.name else name, self.depth)
             size = image.size or (0, 0)
-            passes = [boxes.tobytes() for boxes in (found[k], of_reference) if boxes is not None]
+            passes = [
+                boxes.tobytes() for boxes in (boxes_of_images[k], of_reference) if boxes is not None
+            ]
             content = repr((of_site, size, taken, *passes)).encode()
             stamp = hashlib.sha256(content).hexdigest()[:20]
             images.append(
-                CameraImage(name, of_site, size, taken, found[k], of_reference, stamp, source)
+                CameraImage(
+                    name, of_site, size, taken, boxes_of_images[k], of_reference, stamp, source
+                )
             )
         if lost := before - {image.name for image in images}:
             shown = f"{counted(len(before), 'image')} that it named before"
@@ -275,11 +279,11 @@ class ResultsReader:
         return images, {**note, "floor": site.floor}
 
 
-def _rows_of_images(found: Boxes) -> list[np.ndarray]:
+def _rows_of_images(boxes: Boxes) -> list[np.ndarray]:
     """Return the boxes of each image, in the order of the file."""
-    order = np.argsort(found.image, kind="stable")
-    rows = box_rows(found.boxes[order], found.scores[order], found.label[order])
-    ends = np.searchsorted(found.image[order], np.arange(1, len(found.images)))
+    order = np.argsort(boxes.image, kind="stable")
+    rows = box_rows(boxes.boxes[order], boxes.scores[order], boxes.label[order])
+    ends = np.searchsorted(boxes.image[order], np.arange(1, len(boxes.images)))
     return np.split(rows, ends)
 
 
@@ -312,14 +316,14 @@ def read_results(
     InputError
         If the store holds records that were made with other settings.
     """
-    given = reader.predictions
-    how: dict[str, Any] = {"names": dict(given.names)}  # type: ignore[arg-type]
-    how |= {"numbering": given.numbering} if given.numbering else {}
+    predictions = reader.predictions
+    reading: dict[str, Any] = {"names": dict(predictions.names)}  # type: ignore[arg-type]
+    reading |= {"numbering": predictions.numbering} if predictions.numbering else {}
     if any(file.reference for file in files):
-        how["reference"] = dict(given.reference_names)  # type: ignore[arg-type]
+        reading["reference"] = dict(predictions.reference_names)  # type: ignore[arg-type]
     store.check(
         {
-            "predictions": how,
+            "predictions": reading,
             "words of the detector": sorted(reader.looks.categories),
             "depth": reader.depth,
             "time": reader.clock.source,
@@ -345,9 +349,9 @@ def read_results(
                 bar.update()
             store.add(rows, numbered=True, file=(file.name, stamp, note))
             notes[file.name] = {"stamp": stamp, **note}
-    known = {file.name: file.name or file.path.name for file in files if file.name in notes}
-    sites = {site for name in known for site in notes[name]["sites"]}
-    gone = [site for name in notes.keys() - known.keys() for site in notes[name]["sites"]]
+    site_names = {file.name: file.name or file.path.name for file in files if file.name in notes}
+    sites = {site for name in site_names for site in notes[name]["sites"]}
+    gone = [site for name in notes.keys() - site_names.keys() for site in notes[name]["sites"]]
     if gone := sorted(set(gone) - sites):
         failed.append(
             Notice(
@@ -361,7 +365,7 @@ def read_results(
         for site in note["sites"]:
             largest = of_sites.setdefault(site, {"unseen": 0.0, "floor": 0.0})
             largest |= {name: max(value, note[name]) for name, value in largest.items()}
-    notes_of = {known[name]: notes[name] for name in known}
+    notes_of = {site_names[name]: notes[name] for name in site_names}
     return (*_warnings(notes_of), *failed), of_sites
 
 
@@ -501,12 +505,15 @@ class SitePass(TravellingObserver):
         for sample, evidence in self.observer.each(samples, log=log):
             image = by_name[sample.image_id]
             passes = [evidence.clean, *filter(None, [evidence.reference])]
-            boxes = [box_rows(found.boxes, found.scores, found.labels) for found in passes]
+            boxes = [
+                box_rows(detections.boxes, detections.scores, detections.labels)
+                for detections in passes
+            ]
             rows.append(self._row(image, evidence.image_size, *boxes))
             advance(1)
         for k, reason in log.unreadable.items():
             if images[k].file.path.exists():
-                rows.append(self._row(images[k], (0, 0), np.empty(0, BOX), why=reason))
+                rows.append(self._row(images[k], (0, 0), np.empty(0, BOX), reason=reason))
         if not rows:
             raise FileNotFoundError(f"{images[0].file.path} and all {len(images)} of its batch")
         return [{"row": row} for row in rows]
@@ -523,11 +530,11 @@ class SitePass(TravellingObserver):
         boxes: np.ndarray,
         reference: np.ndarray | None = None,
         *,
-        why: str = "",
+        reason: str = "",
     ) -> CameraImage:
         name = image.file.image_id
         taken, source = self.clock.read(image.file.path, name)
-        facts = (image.stamp, source, why)
+        facts = (image.stamp, source, reason)
         return CameraImage(name, image.site, size, taken, boxes, reference, *facts)
 
 

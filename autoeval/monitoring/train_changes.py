@@ -236,13 +236,13 @@ class Blocks:
         slope : ndarray of shape (5,)
             Derivatives by the logarithms of `stds`.
         """
-        both, noise = stds[3:] ** 2
+        interaction, noise = stds[3:] ** 2
         n_slopes = self.moments.shape[1]
         inverse, precision, pull = self._per_block(stds)
         priors, joined, pulled = self._joined(precision, pull, stds[:3] ** 2)
         covariance = np.linalg.inv(joined)
         solution = covariance @ pulled
-        squares = (self.squares - both * (self.moments * pull).sum(axis=1)).sum() / noise
+        squares = (self.squares - interaction * (self.moments * pull).sum(axis=1)).sum() / noise
         volume = (self.n_rows - n_slopes).sum() * np.log(noise)
         volume += np.log(priors).sum() + np.linalg.slogdet(joined)[1]
         volume -= np.linalg.slogdet(inverse)[1].sum()
@@ -250,16 +250,16 @@ class Blocks:
         # `slope` is first by noise and by the variance of slopes of both: d A^-1 = -A^-1 dA A^-1
         # for the inner matrix A of a block, whose derivatives by these are 1 and x^T x.
         at, n = self._places(), len(joined) // n_slopes
-        here = solution.reshape(n, n_slopes)[np.stack(at)].sum(axis=0)
+        solutions = solution.reshape(n, n_slopes)[np.stack(at)].sum(axis=0)
         around = covariance.reshape(n, n_slopes, n, n_slopes).swapaxes(1, 2)
         within = around[np.stack(at)[:, None], np.stack(at)].sum(axis=(0, 1))
         moved = np.stack([-inverse @ precision, -precision @ precision])
         pushed = -np.stack([inverse @ pull[..., None], precision @ pull[..., None]])[..., 0]
         slope = np.array([np.einsum("bii->", inverse), np.einsum("bii->", precision)])
         slope += np.einsum("bij,vbji->v", within, moved)
-        slope += np.einsum("bi,vbij,bj->v", here, moved, here)
-        slope -= 2 * np.einsum("bi,vbi->v", here, pushed)
-        slope -= both * np.einsum("bi,vbi->v", self.moments, pushed) / noise
+        slope += np.einsum("bi,vbij,bj->v", solutions, moved, solutions)
+        slope -= 2 * np.einsum("bi,vbi->v", solutions, pushed)
+        slope -= interaction * np.einsum("bi,vbi->v", self.moments, pushed) / noise
         slope[0] += (self.n_rows - n_slopes).sum() / noise - squares / noise
         slope[1] -= (self.moments * pull).sum() / noise
         by_slope = (1 - (solution**2 + np.diag(covariance)) / priors) / priors
@@ -271,16 +271,16 @@ class Blocks:
     def _per_block(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return what each block says of its slopes.
 
-        A block of rows has the covariance C = noise I + both x x^T. By the push-through identity
-        x^T C^-1 = (noise I + both x^T x)^-1 x^T, and by Sylvester's the determinants go with each
-        other, so that no matrix is larger than the number of slopes.
+        A block of rows has the covariance C = noise I + interaction x x^T. By the push-through
+        identity x^T C^-1 = (noise I + interaction x^T x)^-1 x^T, and by Sylvester's the
+        determinants go with each other, so that no matrix is larger than the number of slopes.
 
-        inverse (B, P, P): of the inner matrix, noise I + both x^T x
+        inverse (B, P, P): of the inner matrix, noise I + interaction x^T x
         precision (B, P, P): x^T C^-1 x
         pull (B, P): x^T C^-1 y
         """
-        both, noise = stds[3:] ** 2
-        inverse = np.linalg.inv(noise * np.eye(self.moments.shape[1]) + both * self.products)
+        interaction, noise = stds[3:] ** 2
+        inverse = np.linalg.inv(noise * np.eye(self.moments.shape[1]) + interaction * self.products)
         return inverse, inverse @ self.products, (inverse @ self.moments[..., None])[..., 0]
 
     def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -276,11 +276,11 @@ def windows_of(images: pd.DataFrame, by: str, now: datetime) -> list[Window]:
         taken = images["taken"]
         names = taken.dt.strftime(FORMS[kind]).to_numpy()
         names = np.where(taken.isna(), "", names).astype(str)
-        found = _together(names)
-        last = len(found) - 1
+        named_windows = _together(names)
+        last = len(named_windows) - 1
         return [
             Window(name, places, k < last or now >= pd.Timestamp(name) + LENGTHS[kind])
-            for k, (name, places) in enumerate(found)
+            for k, (name, places) in enumerate(named_windows)
         ]
     if kind == FOLDER:
         folders = np.array([name.rpartition("/")[0] or "." for name in images["name"]], str)
