@@ -217,7 +217,8 @@ def _labelled_levels(
         value = whole.combined.estimate.value
         if math.isfinite(value):
             levels[name] = float(np.clip(value, 0, 1))
-        of_labels |= dict.fromkeys(warnings_of_few(by_category, len(labelled.sample.images)))
+        if not labelled.sample.complete:
+            of_labels |= dict.fromkeys(warnings_of_few(by_category, len(labelled.sample.images)))
         warnings += prefixed(name, warnings_of_conflict(whole))
     return levels, [*of_labels, *warnings]
 

@@ -727,7 +727,7 @@ class AccuracyEstimator:
             Folder of the labelled images, where their format does not say.
         words : mapping of str to str, optional
             Words of the labels that count, each with the category of the estimate; by default equal
-            words.
+            words, and the detector's words for a category where the fit was given them.
         score_thr : float, optional
             Estimate precision, recall and F1 of the boxes over this score, too; by default where
             the estimate has them.
@@ -744,9 +744,12 @@ class AccuracyEstimator:
         """
         from autoeval.estimation.given import read_labels
         from autoeval.estimation.label_planning import plan_of_sample
+        from autoeval.io.labels.content import in_categories
         from autoeval.labels.labelled_estimate import estimate_with_labels
 
         content = read_labels(labels, img_dir)
+        if words is None:
+            content = in_categories(content, self.categories_)
         plan = plan_of_sample(self, estimate, content)
         return estimate_with_labels(plan, content, words=words, planned=False, score_thr=score_thr)
 

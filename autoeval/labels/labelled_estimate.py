@@ -542,7 +542,7 @@ def estimate_with_labels(
         warnings=(
             *part.all_warnings,
             *of_others,
-            *warnings_of_few(target_estimates.by_category, k),
+            *(warnings_of_few(target_estimates.by_category, k) if k < part.plan.n_pool else ()),
             *warnings_of_conflict(whole),
         ),
     )

@@ -200,7 +200,8 @@ def match_labels(
             f"estimate are {listed(pool.categories)}: name one of these for each word (--words "
             "WORD=CATEGORY)."
         )
-    if used and not used & set(translated):
+    looked_for = used | {*(labels.categories if labels.lists_categories else ())}
+    if used and not looked_for & {*translated}:
         raise InputError(
             f"Expected labels of {listed(pool.categories)} but got {listed(sorted(used))}. "
             "Translate them with --words WORD=CATEGORY; where a word of the labels stands for "
@@ -209,10 +210,11 @@ def match_labels(
     truth = labelled_boxes(labels, pool.categories, translated, in_pool)
     truth = ignoring_unchecked(truth, labels, pool.on_images(images), translated)
     if not len(truth.where(~truth.crowd)):
+        they_hold = f" They hold {listed(sorted(used))}." if used else ""
         raise InputError(
-            f"None of the {len(in_pool)} labelled images holds a "
-            f"{' or '.join(pool.categories)}, so "
-            "average precision is not defined. Are the labels finished? If so, label more images."
+            f"None of the {len(in_pool)} labelled images holds a {' or '.join(pool.categories)}, "
+            f"so average precision is not defined.{they_hold} Are the labels finished, and in "
+            "these words? If so, label more images."
         )
     warnings = (*labels.warnings, *_not_in_pool(unknown), *truth.left_out)
     return LabelledSubset(images, truth, warnings)

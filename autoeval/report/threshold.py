@@ -70,9 +70,12 @@ def choice_text(
 
 def _not_reached(choice: ThresholdChoice) -> str:
     """Say that no threshold reaches what is wanted, and how much is reached at the best one."""
-    text = f"no threshold is estimated to reach {choice.wanted}"
     if math.isnan(choice.greatest):
-        return text
+        return (
+            f"no threshold for {choice.wanted}: precision and recall have no estimate here. Label "
+            "some images, which `autoeval label plan` draws"
+        )
+    text = f"no threshold is estimated to reach {choice.wanted}"
     lower, upper = choice.greatest_ends
     rows = choice.curve[choice.curve["measure"] == choice.target]
     best = rows.loc[rows["value"].idxmax(), "threshold"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from by_coco import mean_average_precision
+from commands.predicted_world import write_world
 from labelled_site import estimate_labelled
 from pycocotools.coco import COCO
 
@@ -188,3 +189,41 @@ def precision_of(fitted, folder, predictions, labels):
         (folder / f"{name}.json").write_text(json.dumps(content))
     files = folder / "boxes.json", folder / "labels.json"
     return estimate_labelled(fitted, *files, images=folder / "labels.json").value
+
+
+def test_labels_in_the_words_of_the_detector_are_of_the_categories_of_the_fit(tmp_path):
+    """A fit was given the words of its categories: a site is labelled in these words, too."""
+    of_fit = write_world(tmp_path, "fit", seed=0, n_categories=3)
+    categories = {"hard": ["thing 0", "thing 1"], "easy": ["thing 2"]}
+    fitted = autoeval.fit(*of_fit, categories=categories)
+    labels, boxes = write_world(tmp_path, "site", seed=1, n_categories=3)
+    estimate = fitted.predict(boxes, images=labels)
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO(str(labels))
+        joined = {1: 1, 2: 1, 3: 3}
+        for number, entry in coco.anns.items():
+            entry |= {"id": number, "iscrowd": 0, "area": entry["bbox"][2] * entry["bbox"][3]}
+            entry["category_id"] = joined[entry["category_id"]]
+        coco.dataset["categories"] = [{"id": 1, "name": "hard"}, {"id": 3, "name": "easy"}]
+        coco.createIndex()
+        found = json.loads(boxes.read_text())
+        found = [{**box, "category_id": joined[box["category_id"]]} for box in found]
+        right = mean_average_precision(coco, coco.loadRes(found))
+    labelled = fitted.estimate_with_labels(estimate, labels)
+    assert labelled.value == pytest.approx(right, abs=1e-9)
+    assert {*labelled.per_category} == {"hard", "easy"}
+    assert "categories-without-labels" not in [of.code for of in labelled.warnings]
+    # The same labels in the words of the categories give the same everywhere.
+    (tmp_path / "joined.json").write_text(json.dumps(coco.dataset))
+    chosen = [
+        autoeval.threshold(fitted, boxes, images=labels, labels=of, recall=0.5).value
+        for of in (labels, tmp_path / "joined.json")
+    ]
+    assert chosen[0] == chosen[1] > 0
+    kept = [box for box in json.loads(boxes.read_text()) if box["score"] > 0.3]
+    files = [boxes, kept]
+    differences = [
+        autoeval.compare({"a": fitted, "b": fitted}, files, images=labels, labels=of).value
+        for of in (labels, tmp_path / "joined.json")
+    ]
+    assert differences[0] == differences[1] != 0

@@ -80,6 +80,13 @@ def test_where_the_interval_ends_beyond_the_curve_its_edge_is_given():
     assert np.isnan(plain["threshold"]) and plain["undecided"] is True
 
 
+def test_without_an_estimate_no_threshold_is_said_to_miss_what_is_wanted():
+    unknown = straight()
+    unknown[[*ENDS]] = np.nan
+    for wanted in ({"recall": 0.8}, {}):
+        assert "have no estimate here" in choice_text(choose_threshold(unknown, **wanted))
+
+
 def test_what_the_whole_interval_excludes_is_decided():
     narrow = straight()
     narrow["lower"], narrow["upper"] = narrow["value"] - 0.02, narrow["value"] + 0.02

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from autoeval.boxes import LabelledImage
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
-from autoeval.labels.matching import labels_on
+from autoeval.labels.matching import labels_on, match_labels
 
 POOL = (LabelledImage("11", "site/a.jpg", (9, 9)), LabelledImage("12", "site/b.jpg", (9, 9)))
 
@@ -61,3 +62,17 @@ def test_images_of_other_pools_and_images_that_are_labelled_twice_are_refused():
         labels_on(labels_of(["x.jpg"], []), POOL, ["car"])
     with pytest.raises(InputError, match="twice"):
         labels_on(labels_of(["site/a.jpg", "./site/a.jpg"], []), POOL, ["car"])
+
+
+def test_a_category_that_was_looked_for_and_is_nowhere_needs_no_other_word():
+    """Other words alone are asked to be translated."""
+    none = np.zeros(0, np.int64)
+    pool = Boxes(POOL, ("bus",), none, none, np.zeros((0, 4)), np.zeros(0))
+    boxes = [("1", "Car")]
+    listed = labels_on(
+        labels_of(["a.jpg"], boxes, ("Car", "bus"), lists_categories=True), POOL, ["bus"]
+    )
+    with pytest.raises(InputError, match=r"images holds a bus, .* They hold Car\."):
+        match_labels(listed, pool)
+    with pytest.raises(InputError, match="Translate them"):
+        match_labels(labels_on(labels_of(["a.jpg"], boxes, ("Car",)), POOL, ["bus"]), pool)

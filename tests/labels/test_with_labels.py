@@ -160,6 +160,14 @@ def test_labels_that_confident_boxes_contradict_give_a_warning(plan, labels):
         warned(small)
 
 
+def test_all_of_few_images_are_not_too_few(assistance):
+    one = make_site(3, n_images=4)
+    plan = make_plan(one.pool, assistance, PlanRequest(4), PlannedSite({}))
+    for images, expected in ((range(4), False), (range(3), True)):
+        estimate = estimate_with_labels(plan, label_set(one, images), planned=False)
+        assert ("few-labels" in [of.code for of in estimate.warnings]) == expected
+
+
 def test_labels_that_a_tool_numbered_anew_are_refused(plan, site, labels):
     """By their ids they are other images, of which the plan drew few: too few to show it."""
     pool = [image.image_id for image in plan.found.images]
