@@ -67,15 +67,21 @@ def grid(
 
 
 def stages_of(detector: Any) -> int:
-    """Return at how many stages of a detector's network features can be dropped, at most four."""
+    """Return at how many stages of a detector's network features can be dropped, at most four.
+
+    Parameters
+    ----------
+    detector : Any
+        With ``stages``; four where it names none.
+    """
     return min(len(getattr(detector, "stages", ())) or N_STAGES, N_STAGES)
 
 
 def best_of(specs: Sequence[DropoutSpec], r2: np.ndarray, *, tie: float = TIE) -> DropoutSpec:
     """Return the dropout with the largest R²; among those within `tie` of it, the cheapest.
 
-    A perturbed pass costs the less the later its first dropout; then the fewer stages, then the
-    lower rate is preferred.
+    A perturbed pass costs the less the later its first dropout; then fewer stages, earlier ones and
+    the lower rate are preferred, in this order.
 
     Parameters
     ----------
@@ -124,7 +130,15 @@ def greedy(trial: Trial, *, start_rate: float = 0.15, tie: float = TIE) -> Chose
 
 
 def full(trial: Trial, *, tie: float = TIE) -> ChosenDropout:
-    """Measure every dropout on every image."""
+    """Measure every dropout on every image.
+
+    Parameters
+    ----------
+    trial : Trial
+        Measures dropouts and counts the work.
+    tie : float
+        See `best_of`.
+    """
     return _choose(trial.measure(trial.specs), tie)
 
 
@@ -493,5 +507,11 @@ def nested_tables(
 
 
 def folder_of(spec: DropoutSpec) -> str:
-    """Name a folder for the rows under a dropout."""
+    """Name a folder for the rows under a dropout.
+
+    Parameters
+    ----------
+    spec : DropoutSpec
+        The dropout.
+    """
     return f"{spec.position}_{list_stages(spec.stages)}_{spec.rate:g}"

@@ -172,7 +172,17 @@ def executions(
 
 
 def naive_executions(n_dropouts: int, *, repeats: int = 1, share_clean: bool = False) -> np.ndarray:
-    """Count what observing one image costs when nothing is shared, (6,)."""
+    """Count what observing one image costs when nothing is shared, (6,) by `PARTS`.
+
+    Parameters
+    ----------
+    n_dropouts : int
+        Number of dropouts.
+    repeats : int
+        Perturbed passes under each.
+    share_clean : bool
+        Whether one clean pass serves all.
+    """
     clean = 1 if share_clean else n_dropouts
     return np.full(len(PARTS), clean + n_dropouts * repeats)
 
@@ -252,14 +262,40 @@ def r_squared(
 
 
 def correlation(scores: np.ndarray, accuracy: np.ndarray) -> np.ndarray:
-    """Return Pearson's r of each score with mAP over the sample sets that have one, (C,)."""
+    """Return Pearson's r of each score with mAP over the sample sets that have one.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (S, C)
+        NaN where undefined.
+    accuracy : ndarray of shape (S,)
+        mAP of each sample set.
+
+    Returns
+    -------
+    ndarray of shape (C,)
+        NaN where either does not vary.
+    """
     moments = _moments(scores, accuracy)
     scale = np.sqrt(moments.xx * (moments.y**2).sum(0))
     return np.divide(moments.xy, scale, out=np.full(scale.shape, np.nan), where=scale > 0)
 
 
 def gradient(scores: np.ndarray, accuracy: np.ndarray) -> np.ndarray:
-    """Return the derivative of `r_squared` by each score, (S, C); 0 where undefined."""
+    """Return the derivative of `r_squared`, without noise, by each score.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (S, C)
+        NaN where undefined.
+    accuracy : ndarray of shape (S,)
+        mAP of each sample set.
+
+    Returns
+    -------
+    ndarray of shape (S, C)
+        0 where undefined.
+    """
     x, y, spread, product = _moments(scores, accuracy)
     slope = np.divide(np.maximum(product, 0), spread, out=np.zeros_like(spread), where=spread > 0)
     # d(Σxy² / Σx²) / dx = 2 b (y - b x) with b = Σxy / Σx²; centring drops out, as both sum to 0.
@@ -267,7 +303,15 @@ def gradient(scores: np.ndarray, accuracy: np.ndarray) -> np.ndarray:
 
 
 class Moments(NamedTuple):
-    """Centred scores and accuracies, (S, C) and 0 where undefined, with Σx² and Σxy, (C,)."""
+    """Centred scores and accuracies, and sums of their products.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (S, C)
+        Scores and accuracies, 0 where undefined.
+    xx, xy : ndarray of shape (C,)
+        Σx² and Σxy.
+    """
 
     x: np.ndarray
     y: np.ndarray

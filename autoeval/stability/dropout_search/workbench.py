@@ -30,7 +30,13 @@ Row = dict[str, Any]
 
 
 def list_stages(stages: Sequence[int]) -> str:
-    """Write stages as one word, such as ``1,2``."""
+    """Write stages as one word, such as ``1,2``.
+
+    Parameters
+    ----------
+    stages : sequence of int
+        Their numbers.
+    """
     return ",".join(map(str, stages))
 
 
@@ -50,10 +56,30 @@ class SearchableDetector(ImageDetector, Protocol):
         repeats: int = 1,
         seed: int = 0,
     ) -> list[dict[DropoutSpec, Evidence]]:
-        """Return the evidence of each image under each dropout."""
+        """Return the evidence of each image under each dropout.
+
+        Parameters
+        ----------
+        images : sequence of ndarray of shape (H, W, 3), uint8, BGR
+            Sizes may differ.
+        image_ids : sequence of str
+            One for each image; masks of dropout depend on it.
+        dropouts : sequence of DropoutSpec
+            At least one, all different.
+        repeats : int
+            Perturbed passes under each.
+        seed : int
+            Of the masks.
+        """
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
-        """Say how the cost of a pass is shared among the parts of the network."""
+        """Return the share of each part of the network in the cost of a pass, with the sum 1.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8, BGR
+            Any.
+        """
 
 
 class Workbench:
@@ -128,7 +154,13 @@ class Workbench:
         return [*self._without, *unreadable_warning(list(self.unreadable))]
 
     def columns(self, specs: Sequence[DropoutSpec]) -> list[int]:
-        """Return the places of dropouts along the last axis of `sums`."""
+        """Return the places of dropouts along the last axis of `sums`.
+
+        Parameters
+        ----------
+        specs : sequence of DropoutSpec
+            Of those of the bench.
+        """
         return [self._column[spec] for spec in specs]
 
     def measure(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:

@@ -252,7 +252,17 @@ def _checked_sets(stored: Iterable[Site], words: Sequence[str]) -> tuple[list[Si
 def checked_set(stored: Site, words: Sequence[str]) -> Site:
     """Check a labelled set of a meta-set as one of files.
 
-    words: of the detector, in which its files would be.
+    Parameters
+    ----------
+    stored : Site
+        See `recorded_sets`.
+    words : sequence of str
+        Of the detector, in which its files would be.
+
+    Raises
+    ------
+    TooFewLabelsError
+        If no category has labels enough for the default.
     """
     site = Site(stored.boxes, truth=stored.truth, name=stored.name, group=stored.group)
     made = set_of_detector(replace(site, everywhere=True))

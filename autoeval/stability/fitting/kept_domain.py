@@ -36,7 +36,19 @@ def observe_source_domain(
 ) -> SourceDomain:
     """Run a detector over labelled images that stand for its training domain.
 
-    observer: of its settings the score threshold counts, and whether prototypes are wanted.
+    Parameters
+    ----------
+    observer : Observer
+        Of its settings the score threshold counts, and whether prototypes are wanted.
+    samples : SampleSet
+        Labelled images.
+    advance : callable
+        Called with 1 after each image.
+
+    Raises
+    ------
+    InputError
+        If no threshold can be fitted on them, see `fit_source_threshold`.
     """
     settings = scored_settings(observer)
     score_thr = settings.stability.score_thr
@@ -132,6 +144,15 @@ def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> S
 
 def reference_domain(observer: Observer, name: str, folder: Path) -> SourceDomain:
     """Observe the source of a task that stands for the detector's training domain.
+
+    Parameters
+    ----------
+    observer : Observer
+        Of the task, with the detector.
+    name : str
+        Of a seed set of the task.
+    folder : path-like
+        Work dir in which the domain is kept.
 
     Raises
     ------

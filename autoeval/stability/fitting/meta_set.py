@@ -117,6 +117,15 @@ def sample_set_jobs(
 
     Keys differ where anything differs that the rows depend on: detector, settings, data, recipe,
     and which scores there are in which revision.
+
+    Parameters
+    ----------
+    observer : Observer
+        With `ScoredSettings`.
+    seed_sets : sequence of SeedSet
+        Labelled sources.
+    recipes : iterable of Recipe
+        Each of one of them.
     """
     by_name = {seed_set.name: seed_set for seed_set in seed_sets}
     made_with: dict[str, Any] = {"version": __version__, "scores": revisions()}
@@ -130,7 +139,13 @@ def sample_set_jobs(
 
 
 def seed_set_digest(seed_set: SeedSet) -> str:
-    """Hash the ids, labels and file sizes of a seed set, so that changed data is scored anew."""
+    """Return a hash of the ids, labels, sizes and file sizes of a seed set's images.
+
+    Parameters
+    ----------
+    seed_set : SeedSet
+        Whose files are there.
+    """
     digest = hashlib.sha256()
     for image in seed_set.images:
         size = (image.width, image.height, image.path.stat().st_size)
@@ -159,6 +174,11 @@ def _job(seed_set: SeedSet, recipe: Recipe, made_with: dict[str, Any]) -> Job:
 def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Take the boxes out of a score table.
 
+    Parameters
+    ----------
+    table : DataFrame
+        A score table, with or without a column `LABELLED`.
+
     Returns
     -------
     table : DataFrame
@@ -177,13 +197,32 @@ def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def recorded_sets(boxes: pd.DataFrame) -> list[Site]:
-    """Read the labelled sets of the second table of `apart`."""
+    """Return the labelled sets that a table holds.
+
+    Parameters
+    ----------
+    boxes : DataFrame
+        The second table of `apart`.
+
+    Raises
+    ------
+    InputError
+        See `unpack_set`.
+    """
     columns: Iterable = zip(boxes[LABELLED], boxes["source"], boxes["group"], strict=True)
     return [unpack_set(content, str(name), str(group)) for content, name, group in columns]
 
 
 def pack_set(found: Boxes, truth: Boxes) -> bytes:
-    """Write boxes and their labels as bytes, so that they fit a row of a table."""
+    """Write boxes and their labels as bytes, so that they fit a row of a table.
+
+    Parameters
+    ----------
+    found : Boxes
+        Detected boxes.
+    truth : Boxes
+        Labels, on the same images and in the same categories.
+    """
     boxes = {f"found_{name}": getattr(found, name) for name in FOUND}
     true = {f"true_{name}": getattr(truth, name) for name in TRUE}
     described = {
@@ -197,7 +236,20 @@ def pack_set(found: Boxes, truth: Boxes) -> bytes:
 
 
 def unpack_set(content: bytes, name: str, group: str) -> Site:
-    """Read what `pack_set` wrote; InputError if it is something else."""
+    """Read what `pack_set` wrote.
+
+    Parameters
+    ----------
+    content : bytes
+        What it returned.
+    name, group : str
+        Of the site.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             arrays = dict(stored)

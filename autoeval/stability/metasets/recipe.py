@@ -80,6 +80,11 @@ class Recipe:
     def from_dict(cls, content: dict[str, Any]) -> Recipe:
         """Make a recipe from what `to_dict` returned.
 
+        Parameters
+        ----------
+        content : dict
+            What `to_dict` returned.
+
         Raises
         ------
         InputError
@@ -216,20 +221,46 @@ def draw_recipes(
 def own_images(seed_set: SeedSet, *, n_images: int = MOST_IMAGES, seed: int = 0) -> Recipe:
     """Make the recipe of a seed set's own, untransformed images (BoS, section 4.1).
 
-    Where it has more than `n_images`, so many are drawn without replacement.
+    Parameters
+    ----------
+    seed_set : SeedSet
+        Labelled images.
+    n_images : int
+        Where it has more, so many are drawn without replacement.
+    seed : int
+        Of the draw.
     """
     image_ids = own_image_ids(seed_set, n_images=n_images, seed=seed)
     return Recipe(seed_set.name, image_ids, (), seed)
 
 
 def save_recipes(path: PathLike, recipes: Iterable[Recipe]) -> None:
-    """Write recipes as JSON, one a line, atomically."""
+    """Write recipes as JSON, one a line, atomically.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    recipes : iterable of Recipe
+        In their order.
+    """
     lines = ",\n".join(_line(recipe) for recipe in recipes)
     write_text(path, f'{{"recipes": [\n{lines}\n]}}\n')
 
 
 def load_recipes(path: PathLike) -> list[Recipe]:
-    """Read recipes that `save_recipes` wrote, or raise `InputError` if there are none."""
+    """Read recipes that `save_recipes` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or holds something else.
+    """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))["recipes"]
     except OSError as error:
@@ -271,7 +302,7 @@ def load_metaset_config(
     Raises
     ------
     InputError
-        If the file has another option.
+        If the file cannot be read, or has another option.
     """
     options = {} if path is None else read_config(path)
     options_there = {field.name for field in fields(MetaSetConfig)}
@@ -296,7 +327,19 @@ def sample_set_sizes(
 ) -> list[int]:
     """Return the number of images of each sample set that a configuration makes of seed sets.
 
-    The parameters are those of `load_metaset_config`.
+    Parameters
+    ----------
+    seed_sets : iterable of SeedSet
+        Labelled sources.
+    path : path-like, optional
+        See `load_metaset_config`.
+    n_sets, n_images : int, optional
+        See `load_metaset_config`.
+
+    Raises
+    ------
+    InputError
+        See `load_metaset_config` and `draw_recipes`.
     """
     config = load_metaset_config(path, n_sets=n_sets, n_images=n_images)
     recipes = (draw_recipes(seed_set, config) for seed_set in seed_sets)
@@ -361,7 +404,18 @@ class SampleSet(SeedSetSamples):
         return Sample(record.image_id, image, boxes, record.labels[kept], record.iscrowd[kept])
 
     def unread(self, index: int) -> Sample:
-        """Return an image without pixels; with steps, where its labels go depends on the pixels."""
+        """Return an image without pixels.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+
+        Raises
+        ------
+        ValueError
+            If the recipe has steps: where labels go then depends on the pixels.
+        """
         if self.transformed:
             raise ValueError(f"Recipe {self.recipe.recipe_id} changes its images: read them.")
         return super().unread(index)

@@ -76,14 +76,33 @@ class SourceDomain:
         return digest.hexdigest()[:16]
 
     def save(self, path: Path) -> None:
-        """Write an npz file."""
+        """Write an npz file.
+
+        Parameters
+        ----------
+        path : Path
+            The file, written atomically.
+        """
         features = {} if self.features is None else self.features.arrays()
         with atomic_path(path) as temporary, temporary.open("wb") as file:
             np.savez(file, threshold=self.threshold, **features)
 
     @classmethod
     def load(cls, path: Path, name: str) -> SourceDomain:
-        """Read what `save` wrote of the seed set of this name."""
+        """Read what `save` wrote of the seed set of this name.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        name : str
+            Of the seed set, which is not in the file.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read.
+        """
         try:
             with np.load(path) as stored:
                 threshold, has_features = float(stored["threshold"]), "mean" in stored
@@ -100,7 +119,19 @@ class Measure(Protocol):
     def update(
         self, detections: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
     ) -> None:
-        """Take in the detections and the true boxes of one image."""
+        """Take in the detections and the true boxes of one image.
+
+        Parameters
+        ----------
+        detections : Detections
+            Of the clean pass.
+        boxes : ndarray of shape (N, 4)
+            True boxes.
+        labels : ndarray of shape (N,)
+            Indices of their categories.
+        iscrowd : ndarray of bool, shape (N,)
+            Whether each marks a crowd.
+        """
 
     def compute(self) -> dict[str, float]:
         """Return named figures of all images seen."""
@@ -256,7 +287,18 @@ def light(*, repeats: int = 0, seed: int = 0, dropout: DropoutSpec | None = None
 
 
 def scored_settings(observer: Observer) -> ScoredSettings:
-    """Return the settings of an observer that scores, which a plain pass does not have."""
+    """Return the settings of an observer that scores, which a plain pass does not have.
+
+    Parameters
+    ----------
+    observer : Observer
+        Of any pass.
+
+    Raises
+    ------
+    TypeError
+        If its settings are others.
+    """
     settings = observer.settings
     if not isinstance(settings, ScoredSettings):
         raise TypeError(f"Expected an observer with `ScoredSettings` but got {settings}.")
@@ -268,8 +310,19 @@ def as_perturbable(detector: Any, stages: Sequence[str] = ()) -> Any:
 
     One of mmdet becomes a `PerturbableDetector`, at `stages` of its backbone if any are named; a
     black box a `ViewedBlackBox`, and a `HookedNetwork` where it has a network of torch and stages
-    are named; any other takes the options of dropout itself. InputError for stages of one without a
-    network.
+    are named; any other takes the options of dropout itself.
+
+    Parameters
+    ----------
+    detector : ImageDetector
+        Of any kind.
+    stages : sequence of str
+        Modules to perturb; the backbone's own stages by default.
+
+    Raises
+    ------
+    InputError
+        If stages are named for one without a network.
     """
     if hasattr(detector, "model"):  # mmdet takes seconds to import
         from autoeval.detectors.detector import MMDetector

@@ -21,7 +21,15 @@ N_BLOCKS = "n_blocks"
 
 
 class Tally:
-    """What a pass adds up, some images at a time."""
+    """What a pass adds up, some images at a time.
+
+    Parameters
+    ----------
+    categories : tuple of str
+        Of the task; with several, the scores of each are added up too.
+    settings : ScoredSettings
+        Of the pass.
+    """
 
     def __init__(self, categories: tuple[str, ...], settings: ScoredSettings) -> None:
         self.accuracy = MeanAP(categories)
@@ -34,7 +42,13 @@ class Tally:
         self.log = PassLog()
 
     def update(self, images: Sequence[tuple[Sample, Evidence]]) -> None:
-        """Take in some images; in which company an image comes changes no number."""
+        """Take in some images; in which company an image comes changes no number.
+
+        Parameters
+        ----------
+        images : sequence of (Sample, Evidence)
+            Of one batch.
+        """
         self.n_images += len(images)
         for measure in (self.accuracy, *self.measures):
             for sample, evidence in images:
@@ -137,6 +151,19 @@ def tally(
     """Add up what is observed of some of the images; see `scored_rows`.
 
     Scores are computed in a thread of their own, batch after batch, while the network goes on.
+
+    Parameters
+    ----------
+    observer : Observer
+        With `ScoredSettings`.
+    samples : Samples
+        Of all the images.
+    numbers : iterable of int
+        Which of them.
+    advance : callable
+        Called with 1 after each image.
+    watch : callable
+        Called with the `Evidence` of each image, in the thread that adds up.
     """
     adding = Tally(observer.task.categories, scored_settings(observer))
 

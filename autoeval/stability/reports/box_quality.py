@@ -28,7 +28,20 @@ HIT = 0.5
 
 
 def box_level_report(observations: Observations, *, seed: int = 0) -> StudyReport:
-    """Compare the stability of single boxes with their confidence (Yang et al. 2024, figure 8)."""
+    """Compare the stability of single boxes with their confidence (Yang et al. 2024, figure 8).
+
+    Parameters
+    ----------
+    observations : Observations
+        Of the sources' own images.
+    seed : int
+        Of the intervals.
+
+    Raises
+    ------
+    InputError
+        If no image has a box.
+    """
     boxes = box_table(observations)
     result = box_level_correlation(boxes, seed=seed)
     shown = result.assign(**{R2: interval_cells(result, "r2")})
@@ -61,6 +74,13 @@ def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
     """Draw the IoU of boxes with the truth against measures in [0, 1], side by side.
 
     The line is the mean IoU of the boxes in each tenth of the measure.
+
+    Parameters
+    ----------
+    boxes : DataFrame
+        What `box_table` returned; of more than `MOST_DRAWN` boxes a random share is drawn as dots.
+    titles : mapping of str to str
+        Title of the panel of each column.
     """
     figure = Figure(figsize=(4.6 * len(titles), 4.6), layout="constrained")
     axes = figure.subplots(1, len(titles), squeeze=False, sharey=True)[0]
@@ -82,15 +102,26 @@ def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
 
 
 def box_table(observations: Observations) -> pd.DataFrame:
-    """Measure every clean box: its stability and its IoU with the truth.
+    """Measure every clean box above the score threshold: its stability and its IoU with the truth.
 
-    Boxes of which half lies in a crowd are left out, as their truth is not known.
+    Boxes of which more than half lies in a crowd of their category are left out, as their truth is
+    not known.
+
+    Parameters
+    ----------
+    observations : Observations
+        Of labelled images.
 
     Returns
     -------
     DataFrame
         ``source``, ``image_id``, ``confidence``, ``stability`` (see `stability_of_boxes`), and
         ``iou`` with the true box of its category that it overlaps most, or 0.
+
+    Raises
+    ------
+    InputError
+        If no image has such a box.
     """
     parts, score_thr = [], observations.stability.score_thr
     for observed in observations.sets:
@@ -123,6 +154,13 @@ def stability_of_boxes(evidence: Evidence, score_thr: float = SCORE_THR) -> np.n
     """Mean over repeats of the IoU of each clean box with its partner, 0 for a lost box; (N,).
 
     Partners are those of box stability with IoU: the matching whose sum of overlaps is the largest.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Of one image, with perturbed passes.
+    score_thr : float
+        Boxes with a score up to this count as lost, clean or perturbed.
     """
     passes: tuple[Detections, ...] = evidence.require("perturbed")
     clean = evidence.clean
@@ -182,7 +220,7 @@ def _correlate(rows: pd.DataFrame, measure: str, seed: int) -> dict[str, float]:
 
 
 def _outside_crowds(image: ObservedImage, score_thr: float) -> np.ndarray:
-    """Say which clean boxes (N,) count: above the threshold and less than half in a crowd."""
+    """Say which clean boxes (N,) count: above the threshold and not over half in a crowd."""
     boxes, crowds = image.evidence.clean.boxes.astype(np.float64), image.boxes[image.iscrowd]
     low = np.maximum(boxes[:, None, :2], crowds[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], crowds[None, :, 2:])

@@ -25,7 +25,13 @@ PAPER = {"ps": 0.95, "es": 0.30, "atc": 0.40}
 
 
 def percentile_interval(values: np.ndarray) -> tuple[float, float]:
-    """Return the two ends of the central share `LEVEL` of the values that are not NaN."""
+    """Return the two ends of the central share `LEVEL` of the values that are not NaN.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Statistics of resamples; those that are not finite are left out.
+    """
     defined = values[np.isfinite(values)]
     if not len(defined):
         return np.nan, np.nan
@@ -77,7 +83,13 @@ class SquaredCorrelation:
         return float(self._r2(_central(self._sums).sum(axis=0)))
 
     def interval(self, *, seed: int = 0) -> tuple[float, float]:
-        """Percentile bootstrap interval of `pooled` over the sources; NaN with fewer than three."""
+        """Percentile bootstrap interval of `pooled` over the sources; NaN with fewer than three.
+
+        Parameters
+        ----------
+        seed : int
+            Of the resampling.
+        """
         if len(self._sums) < 3:
             return np.nan, np.nan
         counts = resampled_counts(len(self._sums), resamples=RESAMPLES, seed=seed)
@@ -221,8 +233,19 @@ def thresholds(
 def best_thresholds(table: pd.DataFrame) -> pd.DataFrame:
     """Return for each score of `thresholds` the one that correlates best, and the paper's.
 
-    A threshold over which some sample sets have no box is out of the running, see `MIN_KNOWN`.
-    ``paper`` and ``r2_paper`` are NaN where the paper has none.
+    A threshold at which too few sample sets have a value is out of the running, see `MIN_KNOWN`.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What `thresholds` returned.
+
+    Returns
+    -------
+    DataFrame
+        One row a score: ``score``, ``best`` (its threshold), ``r2`` there with ``lower`` and
+        ``upper``, ``spearman``, ``sample_sets``, ``paper`` and ``r2_paper``, which are NaN where
+        the paper has none.
     """
     rows = []
     for score, curve in table.groupby("score", sort=False):

@@ -35,7 +35,29 @@ TRUE = {"boxes": "f8", "labels": "i8", "iscrowd": "?"}  # of `ObservedImage`
 def observe_sets(
     observer: Observer, seed_sets: Sequence[SeedSet], recipes: Iterable[Recipe], *, store: RowStore
 ) -> Observations:
-    """Run a detector over sample sets and keep all boxes; what the store has is not done again."""
+    """Run a detector over sample sets and keep all boxes; what the store has is not done again.
+
+    Parameters
+    ----------
+    observer : Observer
+        With `ScoredSettings`.
+    seed_sets : sequence of SeedSet
+        Sources of the sample sets.
+    recipes : iterable of Recipe
+        One a sample set.
+    store : RowStore
+        Of the boxes.
+
+    Returns
+    -------
+    Observations
+        Of the sets that could be observed; what went wrong with others is among its warnings.
+
+    Raises
+    ------
+    InputError
+        If none could be observed.
+    """
     jobs = [
         replace(job, key=f"packed-{job.key}")
         for job in sample_set_jobs(observer, seed_sets, recipes)
@@ -102,7 +124,13 @@ def observe_task(
 
 
 def pack_images(images: Sequence[ObservedImage]) -> dict[str, bytes]:
-    """Write clean, perturbed and true boxes of images as bytes; `unpack_images` reads them."""
+    """Write clean, perturbed and true boxes of images as bytes; `unpack_images` reads them.
+
+    Parameters
+    ----------
+    images : sequence of ObservedImage
+        Those of one sample set, one or more.
+    """
     kept = [
         Evidence(e.image_id, e.image_size, e.clean, e.perturbed)
         for e in (image.evidence for image in images)
@@ -116,7 +144,13 @@ def pack_images(images: Sequence[ObservedImage]) -> dict[str, bytes]:
 
 
 def unpack_images(row: Mapping[str, Any]) -> tuple[ObservedImage, ...]:
-    """Read what `pack_images` wrote."""
+    """Read what `pack_images` wrote.
+
+    Parameters
+    ----------
+    row : mapping of str to bytes
+        It may have further columns.
+    """
     ends = np.cumsum(np.frombuffer(row["counts"], np.int64))[:-1]
     true = {name: np.frombuffer(row[name], kind) for name, kind in TRUE.items()}
     boxes = np.split(true["boxes"].reshape(-1, 4), ends)
@@ -146,7 +180,15 @@ class ObservedImage:
 
 @dataclass(frozen=True, eq=False)
 class ObservedSet:
-    """The images of one sample set, called as in the score table."""
+    """The images of one sample set, called as in the score table.
+
+    Parameters
+    ----------
+    source, sample_set, kind : str
+        Columns of the score table.
+    images : tuple of ObservedImage
+        In the order of the recipe.
+    """
 
     source: str
     sample_set: str
@@ -176,7 +218,13 @@ class Observations:
     warnings: tuple[str, ...] = ()
 
     def of_kind(self, kind: str) -> Observations:
-        """Keep the sets of a kind, `SEED` or `SAMPLE`."""
+        """Keep the sets of a kind, `SEED` or `SAMPLE`.
+
+        Raises
+        ------
+        InputError
+            If there are none.
+        """
         sets = tuple(observed for observed in self.sets if observed.kind == kind)
         if not sets:
             raise InputError(f"Expected observed images of kind '{kind}' but there are none.")

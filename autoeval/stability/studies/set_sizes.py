@@ -108,6 +108,13 @@ def dropout_repeats(table: pd.DataFrame, settings: StudySettings) -> pd.DataFram
 
     Source: Yang et al. 2024, section 5.3.
 
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    settings : StudySettings
+        Methods and target.
+
     Returns
     -------
     DataFrame
@@ -231,6 +238,22 @@ def size_of_test_set(
     Errors are against the accuracy on all own images (what the site is like), and
     ``error_same_images`` against that on those very images. The rest is as in
     `size_of_sample_sets`. Source: Yang et al. 2024, section 5.3, figure 4 (c).
+
+    Parameters
+    ----------
+    observations : Observations
+        Boxes of each image of the own images and the sample sets.
+    settings : StudySettings
+        Methods and target.
+    sizes : sequence of int
+        Images; by default those of `TEST_SIZES` that there are, and all.
+    draws : int
+        Draws of each size.
+
+    Returns
+    -------
+    DataFrame
+        ``images``, ``method``, the columns of `StudySettings.summarise`, and ``error_same_images``.
     """
     seeds = observations.of_kind(SEED)
     sizes = _choose_sizes(sizes, TEST_SIZES, seeds)
@@ -271,7 +294,17 @@ def _choose_sizes(
 
 
 class SubsetScorer:
-    """Scores every image of a set once, from its boxes alone; scores of subsets are merged."""
+    """Scores every image of a set once, from its boxes alone; scores of subsets are merged.
+
+    Parameters
+    ----------
+    observed : ObservedSet
+        The whole set.
+    categories : sequence of str
+        Of the task.
+    stability : BoxStabilitySettings
+        How boxes are compared.
+    """
 
     def __init__(
         self, observed: ObservedSet, categories: Sequence[str], stability: BoxStabilitySettings
@@ -284,7 +317,13 @@ class SubsetScorer:
             self._parts.append(part)
 
     def rows(self, indices: Iterable[int]) -> list[dict[str, Any]]:
-        """Return rows of the score table, one a repeat, for the images at `indices`."""
+        """Return rows of the score table, one a repeat, for the images at `indices`.
+
+        Parameters
+        ----------
+        indices : iterable of int
+            Positions in ``observed.images``.
+        """
         chosen, scores, accuracy = list(indices), self._score_set(), MeanAP(self.categories)
         for index in chosen:
             image = self.observed.images[index]
@@ -305,14 +344,32 @@ class SubsetScorer:
 
 
 def whole_sets(observations: Observations) -> pd.DataFrame:
-    """Return the score table of the observed sets as they are."""
+    """Return the score table of the observed sets as they are.
+
+    Parameters
+    ----------
+    observations : Observations
+        Sets of any kinds.
+    """
     return subset_table(observations, [observations.largest], draws=1)
 
 
 def subset_table(
     observations: Observations, sizes: Sequence[int], *, draws: int, seed: int = 0
 ) -> pd.DataFrame:
-    """Score random subsets of the images of each set; columns ``size`` and ``draw`` are added."""
+    """Score random subsets of the images of each set; columns ``size`` and ``draw`` are added.
+
+    Parameters
+    ----------
+    observations : Observations
+        Whole sets.
+    sizes : sequence of int
+        Images; a set with fewer takes part with all.
+    draws : int
+        Draws of each size.
+    seed : int
+        Of the draws; that of a set depends on its name too.
+    """
     rows = []
     with progress_bar(len(observations.sets), "scoring subsets of images", unit="set") as bar:
         for observed in observations.sets:
@@ -345,7 +402,19 @@ class StudySettings:
     seed: int = 0
 
     def rows(self, table: pd.DataFrame) -> Rows:
-        """Take the columns that the methods and the target need, of three sources or more."""
+        """Take the columns that the methods and the target need, of three sources or more.
+
+        Parameters
+        ----------
+        table : DataFrame
+            A score table.
+
+        Raises
+        ------
+        InputError
+            If a method or the target is unknown, a column is missing, or there are fewer than three
+            sources.
+        """
         find_target(self.target)
         names = {name for method in self.methods for name in readable(make_method(method), table)}
         check_score_table(table, (*sorted(names), self.target))
@@ -393,6 +462,18 @@ def mean_interval(values: np.ndarray, *, seed: int = 0) -> tuple[float, float]:
     """Percentile bootstrap interval for the mean over sources (n_sources,), NaN for one without.
 
     The unit of resampling is the source: nine sites are nine observations.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_sources,)
+        One a source; those that are not finite are left out.
+    seed : int
+        Of the resampling.
+
+    Returns
+    -------
+    tuple of float
+        Both ends; NaN with fewer than two values.
 
     Examples
     --------
@@ -446,6 +527,17 @@ def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str)
 def mean_by_source(values: np.ndarray, source: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """Average values over the rows of each source.
 
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        Those that are not finite are left out.
+    source : ndarray of shape (N,)
+        Of each row.
+    names : sequence of str
+        The sources to return, in this order; NaN for one without a value.
+
+    Examples
+    --------
     >>> mean_by_source(np.array([1.0, 3, 5]), np.array(["a", "a", "b"]), ["b", "a", "c"])
     array([ 5.,  2., nan])
     """
@@ -457,6 +549,19 @@ def mean_by_source(values: np.ndarray, source: np.ndarray, names: Sequence[str])
 def held_out_errors(
     training: Rows, evaluated: Rows, method: str, target: str, names: Sequence[str]
 ) -> np.ndarray:
-    """Absolute error of each of S sources, mean over its own rows; (S,)."""
+    """Absolute error of each of S sources, mean over its own rows; (S,).
+
+    Parameters
+    ----------
+    training, evaluated, method, target
+        See `estimate_held_out`.
+    names : sequence of str
+        The S sources to return, in this order.
+
+    Raises
+    ------
+    InputError
+        As `estimate_held_out`.
+    """
     missed = np.abs(estimate_held_out(training, evaluated, method, target) - evaluated[target])
     return mean_by_source(missed, evaluated["source"], names)

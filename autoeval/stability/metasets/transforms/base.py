@@ -52,17 +52,37 @@ class Transform:
         return round((self.high - self.low) / self.step) + 1
 
     def magnitude(self, index: int) -> float:
-        """Get the magnitude at a position in their order, from 0 on."""
+        """Return the magnitude at a position in their order.
+
+        Parameters
+        ----------
+        index : int
+            From 0.
+        """
         return round(float(self.low + self.step * index), 6)
 
     def draw(self, rng: np.random.Generator) -> float:
-        """Draw a magnitude."""
+        """Draw a magnitude.
+
+        Parameters
+        ----------
+        rng : Generator
+            Draws one of `n_magnitudes`, all with equal probability.
+        """
         return self.magnitude(int(rng.integers(self.n_magnitudes)))
 
 
 @dataclass(frozen=True)
 class TransformStep:
-    """A transform in a recipe; a magnitude of None is drawn afresh for every image."""
+    """A transform in a recipe.
+
+    Parameters
+    ----------
+    name : str
+        Of the transform.
+    magnitude : float, optional
+        None is drawn afresh for every image.
+    """
 
     name: str
     magnitude: float | None
@@ -75,7 +95,18 @@ _REGISTRY: dict[str, Transform] = {}
 
 
 def register(transform: Transform) -> Transform:
-    """Make a transform known to recipes by its name."""
+    """Make a transform known to recipes by its name.
+
+    Parameters
+    ----------
+    transform : Transform
+        Returned as it is.
+
+    Raises
+    ------
+    ValueError
+        If there is already one of its name.
+    """
     if transform.name in _REGISTRY:
         raise ValueError(f"There is already a transform named {transform.name!r}.")
     _REGISTRY[transform.name] = transform
@@ -83,7 +114,18 @@ def register(transform: Transform) -> Transform:
 
 
 def get_transform(name: str) -> Transform:
-    """Find a registered transform, or raise `InputError` with those there are."""
+    """Return a registered transform.
+
+    Parameters
+    ----------
+    name : str
+        Of the transform.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
     if name not in _REGISTRY:
         raise InputError(f"No transform named {name!r}. There are: {', '.join(sorted(_REGISTRY))}.")
     return _REGISTRY[name]
@@ -152,9 +194,23 @@ def register_corruption(
 ) -> str:
     """Make a corruption known to recipes by its name, which is returned.
 
-    `table` has one row of keywords for each severity, the mildest first; `change` (of an image, a
-    generator) and `move` (of boxes, (height, width)) take these keywords and are else as in
-    `Transform`.
+    Parameters
+    ----------
+    name : str
+        Of the corruption.
+    change : callable
+        Of an image, a generator, and the keywords of a row of `table`; returns the changed image,
+        see `Transform`.
+    table : sequence of dict
+        Keywords for each severity, the mildest first. A recipe with a severity that is not one of
+        1 to their number raises `InputError` when it is applied.
+    move : callable, optional
+        Of boxes, (height, width), and the same keywords; returns the moved boxes, see `Transform`.
+
+    Raises
+    ------
+    ValueError
+        If there is already a transform of this name.
     """
 
     def row(severity: float) -> dict[str, Any]:
@@ -190,6 +246,12 @@ def rows(**columns: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def to_bytes(values: np.ndarray) -> np.ndarray:
-    """Round to whole numbers and clip to 0..255."""
+    """Round to whole numbers and clip to 0..255, uint8.
+
+    Parameters
+    ----------
+    values : ndarray of float
+        Of any shape.
+    """
     whole = np.rint(values)
     return np.clip(whole, 0, 255, out=whole).astype(np.uint8)

@@ -66,10 +66,23 @@ PHOTOMETRIC = tuple(
 
 
 def rotate_boxes(boxes: np.ndarray, degrees: float, size: tuple[int, int]) -> np.ndarray:
-    """Enclose the rotated corners of each box (N, 4), float64 xyxy pixels.
+    """Enclose the rotated corners of each box.
 
-    The angle is counter-clockwise as seen (the y axis points down), about the centre of the image
-    of `size` (height, width). The upright box around the corners is not clipped.
+    The angle is counter-clockwise as seen (the y axis points down), about the centre of the image.
+
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4), float64
+        xyxy, pixels.
+    degrees : float
+        The angle.
+    size : (int, int)
+        Height and width of the image, pixels.
+
+    Returns
+    -------
+    ndarray of shape (N, 4), float64
+        Upright boxes around the corners, xyxy in pixels, not clipped.
     """
     height, width = size
     centre = np.array([width / 2, height / 2])
