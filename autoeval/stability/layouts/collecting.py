@@ -30,6 +30,13 @@ Box = tuple[float, float, float, float]
 def reading(path: Path, layout: str) -> Iterator[None]:
     """Name file and layout for whatever is malformed in the body.
 
+    Parameters
+    ----------
+    path : Path
+        The file.
+    layout : str
+        Name of the layout, for messages.
+
     Raises
     ------
     InputError
@@ -45,7 +52,15 @@ def reading(path: Path, layout: str) -> Iterator[None]:
 
 
 def unread(layout: str, what: str) -> BadItems:
-    """Count the label files, frames or lines that are not as a layout publishes them."""
+    """Count the label files, frames or lines that are not as a layout publishes them.
+
+    Parameters
+    ----------
+    layout : str
+        Name of the layout, for messages.
+    what : str
+        Plural of what is counted.
+    """
     return BadItems("", what, _FORM % layout)
 
 
@@ -150,7 +165,16 @@ def collect_labels(
 
 
 def first_folder(path: Path, given: Path | None, candidates: Iterable[Path]) -> Path:
-    """Return the image folder that was given, else the first there is.
+    """Return the image folder that was given, without a look at it, else the first there is.
+
+    Parameters
+    ----------
+    path : Path
+        The labels, for the message.
+    given : Path or None
+        The user's choice.
+    candidates : iterable of Path
+        Where the layout has its images.
 
     Raises
     ------
@@ -166,7 +190,20 @@ def first_folder(path: Path, given: Path | None, candidates: Iterable[Path]) -> 
 
 
 def label_files(folder: Path, ending: str) -> list[Path]:
-    """List the label files of a folder with its subfolders, in order; `InputError` without any."""
+    """List the label files of a folder with its subfolders, in order.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to look.
+    ending : str
+        End of the files' names.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
     files = sorted(folder.rglob(f"*{ending}")) if folder.is_dir() else []
     if not files:
         raise InputError(f"No label files *{ending} in {folder}: check the path.")
@@ -174,7 +211,22 @@ def label_files(folder: Path, ending: str) -> list[Path]:
 
 
 def chosen(name: str, value: object, options: Sequence[str]) -> str:
-    """Return an option's value, or raise `InputError` if it is none of those there are."""
+    """Return an option's value.
+
+    Parameters
+    ----------
+    name : str
+        Of the option, for the message.
+    value : object
+        What was given.
+    options : sequence of str
+        The possible values.
+
+    Raises
+    ------
+    InputError
+        If it is none of them.
+    """
     if value not in options:
         raise InputError(f"Expected `{name}` to be one of {', '.join(options)} but got {value!r}.")
     return str(value)
@@ -182,6 +234,15 @@ def chosen(name: str, value: object, options: Sequence[str]) -> str:
 
 def number(name: str, value: float | str, *, least: float = 0) -> float:
     """Return an option as a number.
+
+    Parameters
+    ----------
+    name : str
+        Of the option, for the message.
+    value : float or str
+        What was given.
+    least : float
+        The smallest that is possible.
 
     Raises
     ------

@@ -50,8 +50,19 @@ def read_bdd100k(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read the JSON file of a split; drivable areas and lanes, without a box, are passed over.
 
     Crowds, and what the authors' evaluation ignores (other persons, other vehicles, trailers), are
-    ignored as a pedestrian, a car and a truck. `img_dir` is by default ``images/100k/SPLIT`` one or
-    two folders up, by the file's name.
+    ignored as a pedestrian, a car and a truck.
+
+    Parameters
+    ----------
+    path : Path
+        The JSON file.
+    img_dir : Path, optional
+        By default ``images/100k/SPLIT`` one or two folders up, by the file's name.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or no folder of images is found.
     """
     content = read_json(path, "annotation file")
     places = [
@@ -98,7 +109,18 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read a CSV file with a header; columns are found by their names, in any order.
 
     Images that no line names are unlabelled: the files do not say whether they hold nothing.
-    `img_dir` is by default ``images`` beside the file, else its own folder.
+
+    Parameters
+    ----------
+    path : Path
+        The CSV file, with the corners of boxes in pixels.
+    img_dir : Path, optional
+        By default ``images`` beside the file, else its own folder.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or has no column of images or of categories.
     """
     folder = first_folder(path, img_dir, [path.parent / "images", path.parent])
     marked: dict[str, list[Marked]] = {}
@@ -140,10 +162,22 @@ BOX_CSV = LabelFormat("box_csv", "CSV of boxes (Kaggle's self-driving cars, Udac
 def read_cityscapes(path: Path, img_dir: Path | None = None, *, split: str = "val") -> LabelSet:
     """Read the boxes around the polygons of instances; groups are areas to ignore.
 
-    A polygon goes on behind what hides it, so a box here is at least that of the visible part. The
-    folder has ``gtFine`` and ``leftImg8bit``; `img_dir` is by default ``leftImg8bit/SPLIT``. The
-    papers do not say which split; by default the validation images, on which Cityscapes itself is
-    reported.
+    A polygon goes on behind what hides it, so a box here is at least that of the visible part.
+
+    Parameters
+    ----------
+    path : Path
+        A folder with ``gtFine`` and ``leftImg8bit``.
+    img_dir : Path, optional
+        By default ``leftImg8bit/SPLIT``.
+    split : str
+        The papers do not say which; by default the validation images, on which Cityscapes itself is
+        reported.
+
+    Raises
+    ------
+    InputError
+        If there are no label files, or no folder of images is found.
     """
     labels = path / "gtFine" / split
     marked, sizes, bad = {}, {}, unread("Cityscapes", "label files")
@@ -182,8 +216,17 @@ CITYSCAPES = LabelFormat("cityscapes", "Cityscapes gtFine polygons", read_citysc
 def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read the labels; what is marked as DontCare is an area to ignore for every category.
 
-    The path is a folder ``label_2``, or one with ``training/label_2`` or ``label_2`` in it;
-    `img_dir` is by default ``image_2`` beside the labels.
+    Parameters
+    ----------
+    path : Path
+        A folder ``label_2``, or one with ``training/label_2`` or ``label_2`` in it.
+    img_dir : Path, optional
+        By default ``image_2`` beside the labels.
+
+    Raises
+    ------
+    InputError
+        If there are no label files, or no folder of images is found.
     """
     places = [path / "training" / "label_2", path / "label_2"]
     labels = next((place for place in places if place.is_dir()), path)

@@ -36,9 +36,19 @@ _UNLISTED = ("unlabelled", "empty")
 def read_exdark(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read the labels, for all images: the papers name no split.
 
-    The folder of the annotations (``ExDark_Annno``) has a subfolder for each class; `img_dir` is by
-    default ``ExDark`` beside it. The case of suffixes differs between images and annotations of the
-    release and does not matter.
+    The case of suffixes differs between images and annotations of the release and does not matter.
+
+    Parameters
+    ----------
+    path : Path
+        The folder of the annotations (``ExDark_Annno``), which has a subfolder for each class.
+    img_dir : Path, optional
+        By default ``ExDark`` beside it.
+
+    Raises
+    ------
+    InputError
+        If there are no label files, or no images.
     """
     folder = first_folder(path, img_dir, [path.parent / "ExDark"])
     spelled = {

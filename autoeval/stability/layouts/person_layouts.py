@@ -203,8 +203,20 @@ CITYPERSONS = LabelFormat("citypersons", "CityPersons, JSON or .mat", read_cityp
 def read_crowdhuman(path: Path, img_dir: Path | None = None, *, box: str = "full") -> LabelSet:
     """Read ``annotation_val.odgt`` or ``annotation_train.odgt``, with ``Images`` beside it.
 
-    The papers leave open which box. By default it is the full one, on which the benchmark's
-    detectors are trained and evaluated; a detector trained on COCO draws visible ones.
+    Parameters
+    ----------
+    path : Path
+        The file.
+    img_dir : Path, optional
+        By default ``Images`` beside the file.
+    box : {"full", "visible"}
+        The papers leave open which. By default it is the full one, on which the benchmark's
+        detectors are trained and evaluated; a detector trained on COCO draws visible ones.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, the box is another, or no folder of images is found.
     """
     key = _CROWDHUMAN_BOXES[chosen("box", box, list(_CROWDHUMAN_BOXES))]
     try:
@@ -244,7 +256,19 @@ CROWDHUMAN = LabelFormat("crowdhuman", "CrowdHuman odgt", read_crowdhuman)
 def read_eurocity(path: Path, img_dir: Path | None = None, *, split: str = "val") -> LabelSet:
     """Read pedestrians and riders; far groups, and pictures of people, are areas to ignore.
 
-    The folder, of day or night, has ``labels`` and ``img``; `img_dir` is by default ``img/SPLIT``.
+    Parameters
+    ----------
+    path : Path
+        A folder, of day or night, with ``labels`` and ``img``.
+    img_dir : Path, optional
+        By default ``img/SPLIT``.
+    split : str
+        Subfolder of either.
+
+    Raises
+    ------
+    InputError
+        If there are no label files, or no folder of images is found.
     """
     labels = path / "labels" / split
     marked, sizes, bad = {}, {}, unread("EuroCity Persons", "label files")

@@ -169,7 +169,13 @@ class BenchResult:
         return min(published or self.results, key=lambda name: self.errors(name).mean())
 
     def errors(self, method: str) -> np.ndarray:
-        """Absolute error of each source, mean over repeats, shape (n_sources,)."""
+        """Absolute error of each source, mean over repeats, shape (n_sources,).
+
+        Parameters
+        ----------
+        method : str
+            One of ``results``.
+        """
         return self.results[method].per_source["error"].to_numpy()
 
     def p_values(self) -> dict[str, float]:
@@ -221,10 +227,22 @@ def bench(
 ) -> BenchResult:
     """Evaluate methods by leaving each source out; see `leave_one_source_out`.
 
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    methods : sequence of str
+        Their names.
+    target : str
+        Column of the accuracy.
+    level : float
+        Nominal coverage of the intervals, in (0, 1).
+
     Raises
     ------
     InputError
-        If none can be evaluated; a single one that cannot is in `BenchResult.absent`.
+        If none can be evaluated, or the level is impossible; a single method that cannot be
+        evaluated is in `BenchResult.absent`.
     """
     check_level(level)
     results, absent, coverage = {}, {}, {}

@@ -75,7 +75,13 @@ class PublishedEstimator:
         )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor, as scikit-learn does."""
+        """Return the parameters of the constructor, as scikit-learn does.
+
+        Parameters
+        ----------
+        deep : bool
+            Without effect: no parameter is an estimator.
+        """
         return {"method": self.method, "target": self.target, "level": self.level}
 
     def fit(
@@ -160,7 +166,18 @@ class PublishedEstimator:
         return self.fit_result_.held_out if self.fit_result_ else None
 
     def check_detector(self, detector: ImageDetector) -> None:
-        """Make sure that a detector is the one it was fitted with, or name what differs."""
+        """Make sure that a detector is the one it was fitted with, or name what differs.
+
+        Parameters
+        ----------
+        detector : ImageDetector
+            The one to use.
+
+        Raises
+        ------
+        InputError
+            If it is another one.
+        """
         check_detector(self.context_, detector)
 
     def load_detector(self) -> ImageDetector:
@@ -244,12 +261,23 @@ class PublishedEstimator:
         return self.predict_site(replace(site, warnings=warnings))
 
     def predict_site(self, site: Site) -> PublishedEstimate:
-        """Estimate from the scores of `scored_site`."""
+        """Estimate from the scores of `scored_site`.
+
+        Parameters
+        ----------
+        site : Site
+            What `scored_site` returned.
+        """
         estimate = self.predict_rows(pd.DataFrame(site.row["rows"]), backbone=site.backbone)
         return replace(estimate, warnings=(*site.warnings, *estimate.warnings), site=site)
 
     def predict_others(self, site: Site) -> dict[str, Estimate]:
         """Estimate a site of `predict` by the other methods that were fitted along with this one.
+
+        Parameters
+        ----------
+        site : Site
+            What `scored_site` returned.
 
         Returns
         -------
@@ -260,7 +288,16 @@ class PublishedEstimator:
         return {name: other.predict_site(site) for name, other in others.items()}
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> PublishedEstimate:
-        """Estimate from the scores of one set of images, and each category that has its own."""
+        """Estimate from the scores of one set of images, and each category that has its own.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            Columns of the score table, one row a repeat; those of a category are
+            ``CATEGORY/score``.
+        backbone : str
+            Class name of the detector's backbone, for a warning.
+        """
         fitted = self._fitted
         estimate = fitted.predict_rows(rows, backbone=backbone)
         if not any("/" in str(name) for name in rows):
@@ -276,7 +313,13 @@ class PublishedEstimator:
         return self._fitted.predict_left_out()
 
     def save(self, path: PathLike) -> None:
-        """Write its score table and its settings to one Parquet file."""
+        """Write its score table and its settings to one Parquet file.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        """
         table = self.table_  # refused where it is not fitted
         metadata = {"estimator": self.get_params(), "context": self.context_}
         write_artefact(path, [table], {**metadata, "loading": self.loading_})
@@ -284,6 +327,11 @@ class PublishedEstimator:
     @classmethod
     def load(cls, path: PathLike) -> Self:
         """Read what `save` wrote, or the work dir of a fit, and fit again on its table.
+
+        Parameters
+        ----------
+        path : path-like
+            A file, or a work dir.
 
         Raises
         ------

@@ -37,14 +37,41 @@ class Method(Protocol):
     selected_: tuple[str, ...]
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Fit on the rows of the training sources."""
+        """Fit on the rows of the training sources.
+
+        Parameters
+        ----------
+        rows : Rows
+            With the columns of `features`.
+        target : str
+            Column of the accuracy.
+        """
 
     def predict(self, rows: Rows) -> np.ndarray:
-        """Estimate `target` for each row; NaN where a feature is not finite."""
+        """Estimate `target` for each row; NaN where a feature is not finite.
+
+        Parameters
+        ----------
+        rows : Rows
+            N rows with the columns of `selected_`.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Not clipped.
+        """
 
 
 def readable(method: Method, columns: Container[str]) -> tuple[str, ...]:
-    """Return the columns that a method reads: those it needs, and of the others what there is."""
+    """Return the columns that a method reads: those it needs, and of the others what there is.
+
+    Parameters
+    ----------
+    method : Method
+        Fitted or not.
+    columns : collection of str
+        Those that there are.
+    """
     return tuple(n for n in method.features if n in columns or n not in method.optional)
 
 

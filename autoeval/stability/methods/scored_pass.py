@@ -74,7 +74,18 @@ class ScoredPass:
         return named_stages(self.loading)
 
     def check_reference(self, given: bool) -> None:
-        """Refuse a reference detector that the fit did not have, and none where it reads one."""
+        """Refuse a reference detector that the fit did not have, and none where it reads one.
+
+        Parameters
+        ----------
+        given : bool
+            Whether there is one.
+
+        Raises
+        ------
+        InputError
+            In either case.
+        """
         had = "reference" in needs_of(self.table) or self.context.get("pass", {}).get("reference")
         if (given and not had) or (not given and "reference" in needs_of(self.features)):
             raise other_reference(given)
@@ -161,7 +172,18 @@ class ScoredPass:
         return Observer(detector, task, settings, reading=reading)
 
     def check_context(self, context: Mapping[str, Any]) -> None:
-        """Make sure that rows made with ``context`` may be given to `predict_rows`."""
+        """Make sure that rows made with ``context`` may be given to `predict_rows`.
+
+        Parameters
+        ----------
+        context : mapping of str
+            How they were made, as the estimator holds it.
+
+        Raises
+        ------
+        InputError
+            If they were made otherwise.
+        """
         fitted: Mapping[str, Any] = {k: v for k, v in self.context.items() if k != "boxes"}
         ignored = {"measures"} - context.get("pass", {}).keys()  # they need labels
         if not of_domain(self.compared):
@@ -172,12 +194,26 @@ class ScoredPass:
 
 
 def named_stages(loading: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the stages that are kept with how a detector is loaded, see `with_stages`."""
+    """Return the stages that are kept with how a detector is loaded, see `with_stages`.
+
+    Parameters
+    ----------
+    loading : mapping of str
+        As the estimator holds it.
+    """
     return tuple((loading.get("detector") or {}).get("stages", ()))
 
 
 def with_stages(loading: Mapping[str, Any] | None, stages: Sequence[str]) -> Mapping[str, Any]:
-    """Keep stages that were named with how a detector is loaded, where that is known."""
+    """Keep stages that were named with how a detector is loaded, where that is known.
+
+    Parameters
+    ----------
+    loading : mapping of str, optional
+        As the estimator holds it.
+    stages : sequence of str
+        Modules of the backbone.
+    """
     if not loading or not stages:
         return loading or {}
     return {**loading, "detector": {**loading["detector"], "stages": list(stages)}}
@@ -201,7 +237,13 @@ def _without(context: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class ScoredSite(Site):
-    """A site with the images whose boxes move most under dropout, the least stable one first."""
+    """A site with the images whose boxes move most under dropout, the least stable one first.
+
+    Parameters
+    ----------
+    least_stable : tuple of UnstableImage
+        Beside what a `Site` holds.
+    """
 
     least_stable: tuple[UnstableImage, ...] = ()
 
@@ -296,6 +338,13 @@ class LeastStableImages:
     Images without a box before and after dropout are passed over. Boxes are matched as by the
     preset ``paper``, so in a pass with that preset no box is matched twice.
 
+    Parameters
+    ----------
+    n_images : int
+        Images to keep.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> still = Detections(np.array([[0, 0, 2, 2]]), np.array([.9]), np.array([0]))
     >>> kept = LeastStableImages(1)
@@ -310,7 +359,13 @@ class LeastStableImages:
         self.images: list[UnstableImage] = []
 
     def update(self, evidence: Evidence) -> None:
-        """Take in one image."""
+        """Take in one image.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Of one image, with its perturbed passes.
+        """
         clean, score_thr = evidence.clean, LOST_BOXES_COUNT.score_thr
         stable = [
             box_stability(clean, boxes, LOST_BOXES_COUNT)

@@ -47,7 +47,13 @@ def register_splitter(*forwards: Callable) -> Callable[[Splitter], Splitter]:
 
 @register_splitter(CSPDarknet.forward, CSPNeXt.forward)
 def split_csp(backbone: CSPDarknet | CSPNeXt) -> StagedBackbone:
-    """Split into the stem and the stages; a fifth stage (P6 models) is run but never dropped."""
+    """Split into the stem and the stages; a fifth stage (P6 models) is run but never dropped.
+
+    Parameters
+    ----------
+    backbone : CSPDarknet or CSPNeXt
+        Of mmdet.
+    """
     layers = [getattr(backbone, name) for name in backbone.layers]
     return chain_of_modules(layers[:1], [[stage] for stage in layers[1:]], backbone.out_indices)
 
@@ -58,6 +64,11 @@ def split_mobilenet_v2(backbone: MobileNetV2) -> StagedBackbone:
 
     The ends are the layers that mmdet taps by default. The last stage ends at the last layer that
     the neck reads: where that is ``layer7``, the output of ``conv2`` goes nowhere.
+
+    Parameters
+    ----------
+    backbone : MobileNetV2
+        Of mmdet.
     """
     last = max(*backbone.out_indices, LAYERS[-1][0])
     layers = [getattr(backbone, name) for name in backbone.layers[: last + 1]]
@@ -68,7 +79,13 @@ def split_mobilenet_v2(backbone: MobileNetV2) -> StagedBackbone:
 
 @register_splitter(ResNet.forward)
 def split_resnet(backbone: ResNet) -> StagedBackbone:
-    """Split into a stem with pooling (stride 4) and the residual stages."""
+    """Split into a stem with pooling (stride 4) and the residual stages.
+
+    Parameters
+    ----------
+    backbone : ResNet
+        Of mmdet, or of a subclass.
+    """
 
     def stem(x: Tensor) -> Tensor:
         return backbone.maxpool(backbone.stem(x) if backbone.deep_stem else _stem(backbone, x))
@@ -78,7 +95,13 @@ def split_resnet(backbone: ResNet) -> StagedBackbone:
 
 @register_splitter(RegNet.forward)
 def split_regnet(backbone: RegNet) -> StagedBackbone:
-    """Split into a stem without pooling (stride 2) and the residual stages."""
+    """Split into a stem without pooling (stride 2) and the residual stages.
+
+    Parameters
+    ----------
+    backbone : RegNet
+        Of mmdet.
+    """
     return _split(backbone, lambda x: _stem(backbone, x))
 
 
@@ -93,7 +116,13 @@ def _split(backbone: ResNet, stem: Layer) -> StagedBackbone:
 
 @register_splitter(SwinTransformer.forward)
 def split_swin(backbone: SwinTransformer) -> StagedBackbone:
-    """Split into embedding, blocks, merging, blocks, merging, ..., blocks."""
+    """Split into embedding, blocks, merging, blocks, merging, ..., blocks.
+
+    Parameters
+    ----------
+    backbone : SwinTransformer
+        Of mmdet.
+    """
     layers: list[Layer] = [partial(_embed, backbone)]
     outputs = []
     for stage in backbone.stages:
@@ -138,6 +167,12 @@ def _merge(downsample: nn.Module, x: Tensor) -> Tensor:
 
 
 def split_backbone(backbone: nn.Module) -> StagedBackbone | None:
-    """Split a backbone into layers, or return None where its family is not known."""
+    """Split a backbone into layers, or return None where its family is not known.
+
+    Parameters
+    ----------
+    backbone : Module
+        Its family is known by its ``forward``.
+    """
     splitter = SPLITTERS.get(type(backbone).forward)
     return splitter(backbone) if splitter else None

@@ -40,7 +40,15 @@ Patch = AbstractContextManager[None]
 
 @contextmanager
 def wrapped_everywhere(function: Callable, around: Callable) -> Iterator[None]:
-    """Wrap a function under its own name in every Python module that has imported it."""
+    """Wrap a function under its own name in every Python module that has imported it.
+
+    Parameters
+    ----------
+    function : callable
+        Of some Python module.
+    around : callable
+        Called in its place with it and the arguments of the call, see `wrapped`.
+    """
     with ExitStack() as stack:
         for module in _users(function, len(sys.modules)):
             stack.enter_context(wrapped(module, function.__name__, around))
@@ -128,7 +136,13 @@ class Suppression:
         return scale if rescaled else None
 
     def candidates(self, scale: np.ndarray) -> Candidates:
-        """Return what went in, in pixels of the image, with what was kept."""
+        """Return what went in, in pixels of the image, with what was kept.
+
+        Parameters
+        ----------
+        scale : ndarray of shape (4,)
+            Network pixels to one image pixel, of x, y, x, y.
+        """
         kept = np.zeros(len(self.scores), bool)
         kept[self.keep] = True
         return Candidates(self.boxes / scale, self.scores, self.labels, kept)
@@ -138,6 +152,15 @@ def recorded(runs: list[tuple[Tensor, ...]], nms: Callable, call: BoundArguments
     """Call mmcv's ``batched_nms`` and record the fields of a `Suppression`.
 
     Without settings it suppresses nothing. What came out is copied: mask heads rescale theirs.
+
+    Parameters
+    ----------
+    runs : list of tuples of Tensor
+        To which the run is added.
+    nms : callable
+        ``batched_nms``.
+    call : BoundArguments
+        Of the call.
     """
     detections, keep = perform(nms, call)
     boxes, scores, labels, settings = call.args[:4]
@@ -150,6 +173,11 @@ def free_energy(logits: Tensor) -> Tensor:
     """Return the free energy (N,), float64, of boxes with class logits z (N, K): -log Σ exp z.
 
     The lower, the surer. Source: Liu et al. 2020, equation 4, with a temperature of 1.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (N, K)
+        Of any float type.
     """
     return -torch.logsumexp(logits.double(), dim=1)
 
@@ -159,6 +187,13 @@ def class_probabilities(logits: Tensor, n_categories: int | None) -> Tensor:
 
     They are the softmax of the logits. Those without a column for the background (N, K), as heads
     of sigmoids give them, have 0 there: a single category then has its sigmoid.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (N, K) or (N, K + 1)
+        Of any float type.
+    n_categories : int or None
+        K; where it is not known, no column is added.
     """
     if logits.shape[1] == n_categories:
         logits = nn.functional.pad(logits, (0, 1))
@@ -191,7 +226,15 @@ class Capture:
     copied: dict[tuple[str, int], Later[list[np.ndarray]]] = field(default_factory=dict)
 
     def fields(self, i: int, clean: Detections) -> dict[str, Any]:
-        """Return the fields of `Evidence` for image i, with the reasons for what is missing."""
+        """Return the fields of `Evidence` for image i, with the reasons for what is missing.
+
+        Parameters
+        ----------
+        i : int
+            Number of the image in the batch.
+        clean : Detections
+            Its final boxes.
+        """
         fields: dict[str, Any] = {"missing": {}}
         find: dict[str, Callable[[], Any]] = {
             "candidates": lambda: self._candidates(i, clean),
@@ -207,14 +250,30 @@ class Capture:
         return fields
 
     def classified(self, i: int, clean: Detections) -> Classified | str:
-        """Return the boxes with the probability of every category, or why it is not known."""
+        """Return the boxes with the probability of every category, or why it is not known.
+
+        Parameters
+        ----------
+        i : int
+            Number of the image in the batch.
+        clean : Detections
+            Its final boxes.
+        """
         found = self._of_logits(REWEIGHTED, i)
         if isinstance(found, str):
             return found
         return Classified(clean.boxes, clean.scores, clean.labels, found)
 
     def keep_instances(self, predict: Callable, call: BoundArguments) -> Any:
-        """Call the model's ``predict`` and keep the final boxes."""
+        """Call the model's ``predict`` and keep the final boxes.
+
+        Parameters
+        ----------
+        predict : callable
+            The model's own.
+        call : BoundArguments
+            Of the call.
+        """
         results = perform(predict, call)
         for result in results:
             self.instances.append(result.get("pred_instances", None))
@@ -222,7 +281,13 @@ class Capture:
         return results
 
     def pool_features(self, module: nn.Module, inputs: Any, output: Any) -> None:
-        """Average the backbone's last feature maps, padding included; a forward hook."""
+        """Average the backbone's last feature maps, padding included; a forward hook.
+
+        Parameters
+        ----------
+        module, inputs, output
+            As torch calls a forward hook.
+        """
         last = output[-1] if isinstance(output, list | tuple) else output
         if isinstance(last, Tensor) and last.ndim == 4:
             self.features = last.mean(dim=(2, 3))
@@ -234,6 +299,11 @@ class Capture:
 
         Nothing waits for the device: only numbers of boxes have to be known on the host, and these
         are known since non-maximum suppression.
+
+        Parameters
+        ----------
+        copy : HostCopy
+            Of the batch.
         """
         runs = self._final_suppressions()
         for i, run in runs.items():
@@ -350,8 +420,15 @@ class Capture:
 def capture(model: BaseDetector, wants: Collection[str], copy: HostCopy) -> Iterator[Capture]:
     """Capture what a model leaves on the way while the body runs one batch through it.
 
-    `wants` are any of `CAPTURED`, and `REWEIGHTED` for the probabilities of all categories; with
-    none of them nothing is touched. What is wanted is added to `copy` when the body ends.
+    Parameters
+    ----------
+    model : BaseDetector
+        Of mmdet.
+    wants : collection of str
+        Any of `CAPTURED`, and `REWEIGHTED` for the probabilities of all categories; with none of
+        them nothing is touched.
+    copy : HostCopy
+        What is wanted is added to it when the body ends.
     """
     n_categories = getattr(final_head(model), "num_classes", None)
     captured = Capture(wants, type(model).__name__, n_categories=n_categories)
@@ -384,6 +461,13 @@ def attached_logits(model: BaseDetector, failures: CaptureFailures) -> Iterator[
     ``_predict_by_feat_single``, such as ATSS, FCOS and RTMDet); the boxes of other heads have no
     such field, nor have those of a head that calls these methods in a way of its own, which
     ``failures`` then say. Of a cascade it is the last head that gives the boxes.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        Of mmdet.
+    failures : CaptureFailures
+        Where errors are noted.
     """
     with ExitStack() as stack:
         with failures.around():
@@ -393,7 +477,13 @@ def attached_logits(model: BaseDetector, failures: CaptureFailures) -> Iterator[
 
 
 def final_head(model: BaseDetector) -> nn.Module | None:
-    """Return the module that gives the model's final boxes."""
+    """Return the module that gives the model's final boxes.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        Of mmdet.
+    """
     head = getattr(getattr(model, "roi_head", model), "bbox_head", None)
     return head[-1] if isinstance(head, nn.ModuleList) else head
 

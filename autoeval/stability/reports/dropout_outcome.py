@@ -54,13 +54,32 @@ class DropoutOutcome:
     results: Sequence[SearchResult]
 
     def text(self, written: Sequence[Path]) -> str:
-        """Return what the terminal shows."""
+        """Return what the terminal shows.
+
+        Parameters
+        ----------
+        written : sequence of Path
+            Files to name.
+        """
         table = to_terminal(format_cells(self._summary(), SUMMARY_FORMATS))
         files = "\n".join(f"  {path}" for path in written)
         return f"{self._sizes()}\n\n{table}\n\n{LEGEND}\n\nwritten:\n{files}"
 
     def write(self, folder: Path, config: Path) -> list[Path]:
-        """Write the table and the heat map of each strategy, a summary, and the configuration."""
+        """Write the table and the heat map of each strategy, a summary, and the configuration.
+
+        Parameters
+        ----------
+        folder : Path
+            Where all but the configuration goes.
+        config : Path
+            The file with the dropout that the first strategy chose.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
         written = []
         for result in self.results:
             for kind in ("parquet", "csv"):

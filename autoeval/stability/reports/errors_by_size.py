@@ -32,7 +32,21 @@ def meta_set_size_report(
     draws: int = 20,
     seed: int = 0,
 ) -> StudyReport:
-    """Fit on fewer sample sets (Yang et al. 2024, figure 4 a)."""
+    """Fit on fewer sample sets (Yang et al. 2024, figure 4 a).
+
+    Parameters
+    ----------
+    scores : DataFrame
+        A score table.
+    methods : sequence of str
+        Names of methods.
+    target : str
+        Column of the accuracy.
+    sizes, draws
+        See `size_of_meta_set`.
+    seed : int
+        Of draws and intervals.
+    """
     settings = StudySettings(tuple(methods), target, seed=seed)
     result = size_of_meta_set(scores, settings, sizes=sizes, draws=draws)
     return _error_report(
@@ -48,7 +62,18 @@ def meta_set_size_report(
 def repeats_report(
     scores: pd.DataFrame, *, methods: Sequence[str], target: str = "mAP", seed: int = 0
 ) -> StudyReport:
-    """Average fewer dropout repeats; the parameters are those of `meta_set_size_report`."""
+    """Average fewer dropout repeats.
+
+    Parameters
+    ----------
+    scores, methods, target, seed
+        See `meta_set_size_report`.
+
+    Raises
+    ------
+    InputError
+        If the table has a single repeat.
+    """
     result = dropout_repeats(scores, StudySettings(tuple(methods), target, seed=seed))
     return _error_report(
         "repeats",
@@ -72,7 +97,17 @@ def sample_set_size_report(
     draws: int = 5,
     seed: int = 0,
 ) -> StudyReport:
-    """Fit on smaller sample sets (Yang et al. 2024, figure 4 b)."""
+    """Fit on smaller sample sets (Yang et al. 2024, figure 4 b).
+
+    Parameters
+    ----------
+    observations : Observations
+        Of the own images and the sample sets.
+    methods, target, seed
+        See `meta_set_size_report`.
+    sizes, draws
+        See `size_of_sample_sets`.
+    """
     settings = StudySettings(tuple(methods), target, seed=seed)
     result = size_of_sample_sets(observations, settings, sizes=sizes, draws=draws)
     report = _error_report(
@@ -96,7 +131,15 @@ def test_set_size_report(
     draws: int = 10,
     seed: int = 0,
 ) -> StudyReport:
-    """Estimate from fewer test images (Yang et al. 2024, figure 4 c), with the same parameters."""
+    """Estimate from fewer test images (Yang et al. 2024, figure 4 c).
+
+    Parameters
+    ----------
+    observations, methods, target, seed
+        See `sample_set_size_report`.
+    sizes, draws
+        See `size_of_test_set`.
+    """
     settings = StudySettings(tuple(methods), target, seed=seed)
     result = size_of_test_set(observations, settings, sizes=sizes, draws=draws)
     report = _error_report(

@@ -29,7 +29,19 @@ def examples_report(
     per_source: int = 1,
     min_boxes: int = 2,
 ) -> StudyReport:
-    """Draw the least and the most stable images (Yang et al. 2024, figures 1 and 5)."""
+    """Draw the least and the most stable images (Yang et al. 2024, figures 1 and 5).
+
+    Parameters
+    ----------
+    observations : Observations
+        Boxes of each image.
+    task : Task
+        Where the images are found.
+    most : int
+        Images of either kind.
+    per_source, min_boxes
+        See `examples`.
+    """
     unstable, stable = examples(
         observations, n_images=most, per_source=per_source, min_boxes=min_boxes
     )
@@ -70,7 +82,19 @@ def examples_report(
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One image with its stability, mean over repeats, and the mAP of the detector on it alone."""
+    """One image with its stability.
+
+    Parameters
+    ----------
+    source : str
+        Of the image.
+    image : ObservedImage
+        Its boxes.
+    stability : float
+        Mean over repeats.
+    mean_ap : float
+        The mAP of the detector on this image alone, in [0, 1].
+    """
 
     source: str
     image: ObservedImage

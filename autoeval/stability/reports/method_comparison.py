@@ -32,7 +32,13 @@ class MethodComparison:
     tables: Mapping[str, pd.DataFrame]
 
     def write(self, folder: Path) -> list[Path]:
-        """Write ``bench.md`` and a CSV file for each table; return them."""
+        """Write ``bench.md`` and a CSV file for each table; return them.
+
+        Parameters
+        ----------
+        folder : Path
+            Made if it is missing.
+        """
         write_text(folder / "bench.md", self.text)
         written = [write_table(folder / f"{name}.csv", t) for name, t in self.tables.items()]
         return [folder / "bench.md", *written]

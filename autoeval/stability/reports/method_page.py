@@ -75,7 +75,12 @@ def method_text(
     estimate: Estimate | None = None,
     others: Mapping[str, Estimate] = NOBODY,
 ) -> str:
-    """Return what the terminal shows; the parameters are those of `method_page`.
+    """Return what the terminal shows.
+
+    Parameters
+    ----------
+    estimator, estimate, others
+        See `method_page`.
 
     Examples
     --------
@@ -115,7 +120,13 @@ def method_values(
     detector: str = "",
     about: Mapping[str, str] = NOTHING,
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``; the parameters are those of `method_page`."""
+    """Return the content of ``result.json``.
+
+    Parameters
+    ----------
+    estimator, estimate, others, detector, about
+        See `method_page`.
+    """
     fit = estimator.fit_result_
     site = estimate.site if estimate else None
     shown = {str(warning) for warning in estimate.all_warnings()} if estimate else set()
@@ -187,7 +198,15 @@ def method_page(
 
 
 def scatter_blocks(title: str, chart: ScatterChart) -> list[Block]:
-    """Return the chart for a page, and its first score as a picture beside it."""
+    """Return the chart for a page, and its first score as a picture beside it.
+
+    Parameters
+    ----------
+    title : str
+        Of the picture.
+    chart : ScatterChart
+        Of one score or more.
+    """
     first, highlight = chart.scores[0], None
     if chart.estimate is not None:
         highlight = (chart.estimate.get(first, np.nan), chart.estimate["value"], "estimate")
@@ -207,7 +226,13 @@ def scatter_blocks(title: str, chart: ScatterChart) -> list[Block]:
 
 
 def sample_sets_table(chart: ScatterChart) -> Table:
-    """Lay out every sample set with the id of its recipe, one row each."""
+    """Lay out every sample set with the id of its recipe, one row each.
+
+    Parameters
+    ----------
+    chart : ScatterChart
+        Its first score is a column.
+    """
     target, score, points = chart.target, chart.scores[0], chart.points
     true = f"true {target.name}"
     shown = points[["source", "sample_set", "transforms", "n_images", score]].assign(
@@ -231,6 +256,13 @@ def facts_of_dropout(estimator: PublishedEstimator, estimate: Estimate | None) -
     """Say on what it was fitted, where features were dropped and how often, as far as is known.
 
     The pass of `estimate` may have had fewer repeats.
+
+    Parameters
+    ----------
+    estimator : PublishedEstimator
+        Fitted or loaded.
+    estimate : Estimate or None
+        By it.
     """
     repeats = str(estimator.table_["repeat"].nunique())
     evidence = estimate.site.evidence if estimate and estimate.site else None
@@ -247,7 +279,15 @@ def facts_of_dropout(estimator: PublishedEstimator, estimate: Estimate | None) -
 
 
 def method_chart(estimator: PublishedEstimator, estimate: Estimate | None = None) -> ScatterChart:
-    """Gather the scores of the training table, with the line of a method of one feature."""
+    """Gather the scores of the training table, with the line of a method of one feature.
+
+    Parameters
+    ----------
+    estimator : PublishedEstimator
+        Fitted or loaded.
+    estimate : Estimate, optional
+        By it, marked in the chart.
+    """
     features = make_method(estimator.method).features
     lines = {name: _band(estimator, name) for name in features} if len(features) == 1 else {}
     return chart_of_scores(estimator, estimator.method, estimate, lines)
@@ -284,7 +324,15 @@ def compared_text(estimates: Mapping[str, Estimate], fit: FitResult | None) -> s
 
 
 def compared_blocks(estimates: Mapping[str, Estimate], fit: FitResult | None) -> list[Block]:
-    """Return the table of methods, and which to use; nothing for one method."""
+    """Return the table of methods, and which to use; nothing for one method.
+
+    Parameters
+    ----------
+    estimates : mapping of str to Estimate
+        Of one site by each method; empty where there is no site.
+    fit : FitResult or None
+        With the errors of the methods.
+    """
     if not several(fit):
         return []
     sentence = Text(recommendation(estimates, fit))
@@ -292,7 +340,13 @@ def compared_blocks(estimates: Mapping[str, Estimate], fit: FitResult | None) ->
 
 
 def compared_values(estimates: Mapping[str, Estimate], fit: FitResult | None) -> dict[str, Any]:
-    """Return the estimates of the other methods, and which to use, as JSON has them."""
+    """Return the estimates of the other methods, and which to use, as JSON has them.
+
+    Parameters
+    ----------
+    estimates, fit
+        See `compared_blocks`; the first estimate, that of the estimator itself, is left out.
+    """
     if not several(fit):
         return {}
     others = {name: estimate_fields(e) for name, e in list(estimates.items())[1:]}
@@ -300,12 +354,24 @@ def compared_values(estimates: Mapping[str, Estimate], fit: FitResult | None) ->
 
 
 def several(fit: FitResult | None) -> TypeGuard[FitResult]:
-    """Return whether there are methods to compare."""
+    """Return whether there are methods to compare.
+
+    Parameters
+    ----------
+    fit : FitResult or None
+        What `PublishedEstimator.fit_result_` is.
+    """
     return fit is not None and len(fit.cross_validation) > 1
 
 
 def compared_table(estimates: Mapping[str, Estimate], fit: FitResult) -> Table:
-    """Lay out one row a method: its estimate, and its error on held-out sources."""
+    """Lay out one row a method: its estimate, and its error on held-out sources.
+
+    Parameters
+    ----------
+    estimates, fit
+        See `compared_blocks`.
+    """
     target = find_target(fit.cross_validation[0].target)
     rows = []
     for result in fit.cross_validation:
@@ -325,7 +391,13 @@ def compared_table(estimates: Mapping[str, Estimate], fit: FitResult) -> Table:
 
 
 def recommendation(estimates: Mapping[str, Estimate], fit: FitResult) -> str:
-    """Say in one sentence which method had the smallest error, and what to use."""
+    """Say in one sentence which method had the smallest error, and what to use.
+
+    Parameters
+    ----------
+    estimates, fit
+        See `compared_blocks`.
+    """
     held_out = fit.cross_validation
     target = find_target(held_out[0].target)
     errors = {r.method: float(r.summary()["mean_absolute_error"]) for r in held_out}
@@ -354,6 +426,11 @@ def least_stable_blocks(site: ScoredSite) -> list[Block]:
     """Return pictures of the images whose boxes move most; a table where they are not at hand.
 
     Nothing where there was no dropout.
+
+    Parameters
+    ----------
+    site : ScoredSite
+        With the images that it keeps.
     """
     rows = least_stable_table(site)
     if rows.empty:
@@ -376,7 +453,13 @@ def least_stable_blocks(site: ScoredSite) -> list[Block]:
 
 
 def least_stable_table(site: ScoredSite) -> pd.DataFrame:
-    """Lay out the images whose boxes move most, one row each."""
+    """Lay out the images whose boxes move most, one row each.
+
+    Parameters
+    ----------
+    site : ScoredSite
+        With the images that it keeps.
+    """
     unstable = site.least_stable
     columns = {
         "image": [image.image_id for image in unstable],
@@ -388,7 +471,13 @@ def least_stable_table(site: ScoredSite) -> pd.DataFrame:
 
 
 def least_stable_pictures(site: ScoredSite) -> Pictures:
-    """Draw the first of them with their boxes before and after dropout."""
+    """Draw the first `SHOWN` of them whose files are at hand, boxes before and after dropout.
+
+    Parameters
+    ----------
+    site : ScoredSite
+        With the images that it keeps.
+    """
     files = {file.image_id: (k, file) for k, file in enumerate(site.images)}
     on_disk = [image for image in site.least_stable if image.image_id in files][:SHOWN]
     # In the order of the files: a video is decoded forward.

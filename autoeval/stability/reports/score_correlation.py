@@ -49,7 +49,18 @@ def correlation_report(
 ) -> StudyReport:
     """Correlate scores with the accuracy (Yang et al. 2024, figures 2, 7, 9 and 10).
 
-    `features` are columns of the score table, all by default; the `most` closest are drawn.
+    Parameters
+    ----------
+    scores : DataFrame
+        A score table.
+    target : str
+        Column of the accuracy.
+    features : sequence of str
+        Columns of the table; by default all scores.
+    most : int
+        Scores to draw, the best first.
+    seed : int
+        Of the intervals.
     """
     accuracy = find_target(target)
     result = correlation(scores, features, target=target, seed=seed)
@@ -82,7 +93,19 @@ def correlation_report(
 def fusion_report(
     scores: pd.DataFrame, *, methods: Sequence[str], target: str = "mAP", seed: int = 0
 ) -> StudyReport:
-    """Compare methods with the first of them (Yang et al. 2024, figure 3 c)."""
+    """Compare methods with the first of them (Yang et al. 2024, figure 3 c).
+
+    Parameters
+    ----------
+    scores : DataFrame
+        A score table.
+    methods : sequence of str
+        Names of methods; the others are compared with the first.
+    target : str
+        Column of the accuracy.
+    seed : int
+        Without effect, as nothing is drawn; other reports take one.
+    """
     what = find_target(target)
     result, warnings = compare_with_first(scores, methods, target=target)
     shown = pd.DataFrame(
@@ -124,7 +147,19 @@ def _bars(result: pd.DataFrame, what: Target) -> Figure:
 def thresholds_report(
     scores: pd.DataFrame, *, target: str = "mAP", families: Sequence[str] = (), seed: int = 0
 ) -> StudyReport:
-    """Correlate thresholded scores at every threshold (Yang et al. 2024, figure 6)."""
+    """Correlate thresholded scores at every threshold (Yang et al. 2024, figure 6).
+
+    Parameters
+    ----------
+    scores : DataFrame
+        A score table.
+    target : str
+        Column of the accuracy.
+    families : sequence of str
+        Names before the ``@``, such as ``ps``; by default all.
+    seed : int
+        Of the intervals.
+    """
     result = thresholds(scores, families, target=target, seed=seed)
     best = best_thresholds(result)
     shown = pd.DataFrame(
@@ -207,7 +242,19 @@ def _row(name: str, result: LeaveOneSourceOut, first: LeaveOneSourceOut) -> dict
 
 
 def paired_t_test(one: np.ndarray, other: np.ndarray) -> float:
-    """Two-sided p-value of the mean difference of paired numbers."""
+    """Two-sided p-value of the mean difference of paired numbers.
+
+    Parameters
+    ----------
+    one, other : array-like of shape (n,)
+        The numbers, in the same order.
+
+    Returns
+    -------
+    float
+        NaN for fewer than two pairs; where all pairs differ by the same, 1 for no difference, else
+        0.
+    """
     difference = np.asarray(one) - np.asarray(other)
     if len(difference) < 2:
         return float("nan")
@@ -230,7 +277,17 @@ def _significance_mark(p: float) -> str:
 
 
 def plot_scatter_grid(points: pd.DataFrame, titles: Mapping[str, str], *, target: Target) -> Figure:
-    """Draw `target` against the columns of `titles`, each with its title and straight line."""
+    """Draw `target` against the columns of `titles`, each with its title and straight line.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Sample sets, with ``source``, ``kind`` and the columns to draw.
+    titles : mapping of str to str
+        Title of the panel of each column; one or more.
+    target : Target
+        The accuracy, a column too; its line leaves out the sources' own images.
+    """
     columns = min(4, len(titles))
     rows = math.ceil(len(titles) / columns)
     figure = Figure(figsize=(2.9 * columns, 2.7 * rows + 0.6), layout="constrained")

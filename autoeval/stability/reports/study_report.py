@@ -46,7 +46,13 @@ class StudyReport:
     warnings: Sequence[str] = ()
 
     def write(self, folder: Path) -> list[Path]:
-        """Write ``NAME.png``, ``NAME.md`` and the CSV file of each table; return them."""
+        """Write ``NAME.png``, ``NAME.md`` and the CSV file of each table; return them.
+
+        Parameters
+        ----------
+        folder : Path
+            Made if it is missing.
+        """
         files = [folder / f"{self.name}.png", folder / f"{self.name}.md"]
         write_figure(files[0], self.figure, dpi=90)
         write_text(files[1], self.markdown())
@@ -72,6 +78,24 @@ def interval_cells(
 ) -> list[str | None]:
     """Write a column with the interval of ``lower`` and ``upper`` behind it.
 
+    Parameters
+    ----------
+    table : DataFrame
+        With columns ``lower`` and ``upper``.
+    value : str
+        The column.
+    scale : float
+        Factor of what is shown.
+    digits : int
+        Decimals.
+
+    Returns
+    -------
+    list of str or None
+        None where the value is NaN.
+
+    Examples
+    --------
     >>> interval_cells(pd.DataFrame({"r2": [.5], "lower": [.25], "upper": [.75]}), "r2")
     ['0.50 (0.25 to 0.75)']
     """

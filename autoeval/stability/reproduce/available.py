@@ -46,7 +46,15 @@ class AvailableData:
         return [source for source in self.sources if source.seed_set is None]
 
     def marks(self, instead: str = "", differs: str = "") -> str:
-        """Say in what figures of these sources, by another detector, are not those in print."""
+        """Say in what figures of these sources, by another detector, are not those in print.
+
+        Parameters
+        ----------
+        instead : str
+            The detector that stands in for those in print.
+        differs : str
+            In what else ours is not what was printed.
+        """
         n, n_there = len(self.sources), len(self.seed_sets)
         return not_as_printed(
             instead, differs, [f"{n_there} of {n} sources"] if n_there < n else []
@@ -79,7 +87,17 @@ class AvailableData:
 def find_available(
     task: Task, downloads: Mapping[str, str], *, max_images: int | None = None
 ) -> AvailableData:
-    """Read the labels of all sources that are there."""
+    """Read the labels of all sources that are there.
+
+    Parameters
+    ----------
+    task : Task
+        Of the paper.
+    downloads : mapping of str to str
+        Address of each source.
+    max_images : int, optional
+        Images to keep of each source; all by default.
+    """
     sources = [_thinned(source, max_images) for source in load_each(task)]
     return AvailableData(task, sources, downloads)
 
@@ -144,7 +162,15 @@ class Cost:
 
 
 def images_to_observe(seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None) -> int:
-    """Count the images of a run: own images of the sources, and those of their sample sets."""
+    """Count the images of a run: own images of the sources, and those of their sample sets.
+
+    Parameters
+    ----------
+    seed_sets : sequence of SeedSet
+        The sources.
+    meta_set : MetaSetConfig or None
+        How their sample sets are drawn; None for own images alone.
+    """
     n_seed_images = sum(len(own_images(s).image_ids) for s in seed_sets)
     if meta_set is None:
         return n_seed_images

@@ -271,7 +271,17 @@ def own_figure(
     marks: str = "",
     instead: str = "",
 ) -> OwnFigure:
-    """Make the studies of a figure."""
+    """Make the studies of a figure; what cannot be made is a note.
+
+    Parameters
+    ----------
+    printed : PrintedFigure
+        The figure in print.
+    measured : mapping of str to (DataFrame or Observations)
+        By the alias of the detector: a score table, or boxes where the figure is of boxes.
+    marks, instead : str
+        See `OwnFigure`.
+    """
     reports: dict[Curve, StudyReport] = {}
     notes = [f"{alias} was not run" for alias in printed.detectors if alias not in measured]
     for alias in printed.detectors:
@@ -378,14 +388,35 @@ class PrintedTable:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper prints, and where people get each source."""
+    """What a paper prints, and where people get each source.
+
+    Parameters
+    ----------
+    tables : tuple of PrintedTable
+        In the order asked for.
+    downloads : mapping of str to str
+        Address of each source.
+    """
 
     tables: tuple[PrintedTable, ...]
     downloads: Mapping[str, str]
 
 
 def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
-    """Read what a paper prints, or raise `InputError` if there is no such table."""
+    """Read the tables of errors that a paper prints.
+
+    Parameters
+    ----------
+    paper : str
+        Name of its file in ``configs/papers``.
+    names : sequence of str
+        Of tables; all by default.
+
+    Raises
+    ------
+    InputError
+        If there is no such table.
+    """
     tables, downloads = read_paper(paper, names)
     made = []
     for name, entry in tables.items():
@@ -395,7 +426,17 @@ def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
 
 
 def not_as_printed(instead: str, differs: str, partial: Sequence[str]) -> str:
-    """Say in what own figures are of another detector or of part of the data; empty where none."""
+    """Say in what own figures are of another detector or of part of the data; empty where none.
+
+    Parameters
+    ----------
+    instead : str
+        The detector that stands in for those in print.
+    differs : str
+        In what else ours is not what was printed.
+    partial : sequence of str
+        What part of the data each figure is of.
+    """
     stand_in = f"own figures are those of {instead}" if instead else ""
     parts = [*filter(None, (stand_in, differs)), *partial]
     return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""
@@ -479,7 +520,20 @@ class PrintedFigure:
 
 
 def load_figures(paper: str, names: Sequence[str]) -> tuple[PrintedFigure, ...]:
-    """Read what a paper states about some of its figures."""
+    """Read what a paper states about some of its figures.
+
+    Parameters
+    ----------
+    paper : str
+        See `load_printed`.
+    names : sequence of str
+        Of figures; none where none are named.
+
+    Raises
+    ------
+    InputError
+        If there is no such figure.
+    """
     if not names:
         return ()
     entries, _ = read_paper(paper, names, kind="figure")

@@ -158,19 +158,43 @@ class Agreement(Score):
 
     @abstractmethod
     def again(self, evidence: Evidence) -> Iterator[Detections]:
-        """Yield what the other passes have found."""
+        """Yield what the other passes have found.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Of one image.
+        """
 
     def truth(self, evidence: Evidence) -> Detections:
-        """Return the boxes of which the confident ones stand for the truth."""
+        """Return the boxes of which the confident ones stand for the truth.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Of one image.
+        """
         return evidence.clean
 
     def update(self, evidence: Evidence) -> None:
-        """Take in one image; each of several other passes counts as an image."""
+        """Take in one image; each of several other passes counts as an image.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            With all that the score needs.
+        """
         self.update_groups([self], [[evidence]])
 
     @classmethod
     def update_groups(cls, scores: Sequence[Self], groups: Sequence[Sequence[Evidence]]) -> None:
-        """Take in several groups of images; as soon as they are many, all are matched at once."""
+        """Take in several groups of images; as soon as they are many, all are matched at once.
+
+        Parameters
+        ----------
+        scores, groups
+            See `Score.update_groups`.
+        """
         for score, images in zip(scores, groups, strict=True):
             for evidence in images:
                 truth = score.truth(evidence)
@@ -191,7 +215,13 @@ class Agreement(Score):
         return {name: float(value[0]) for name, value in zip(self.features, values, strict=True)}
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the agreement on images that count as often as they were drawn, (B,)."""
+        """Return the agreement on images that count as often as they were drawn, (B,).
+
+        Parameters
+        ----------
+        counts : ndarray of shape (B, N)
+            How often each of N images was drawn into each of B sets.
+        """
         passes = sum(part.n_passes for part in self._match()) // counts.shape[1]
         return dict(zip(self.features, self._values(counts.repeat(passes, axis=1)), strict=True))
 

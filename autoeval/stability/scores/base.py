@@ -107,7 +107,7 @@ class ScoreContext:
     Parameters
     ----------
     settings : BoxStabilitySettings
-        How boxes are compared; its ``score_thr`` holds for every score.
+        How boxes are compared; its ``score_thr`` is that of all scores that take one.
     reference : FeatureStatistics, optional
         Features of the detector's training domain.
     source_threshold : float, optional
@@ -178,11 +178,23 @@ class Score(ABC):
 
     @classmethod
     def make(cls, context: ScoreContext) -> Self:
-        """Make the score with what the pass knows of `given`."""
+        """Make the score with what the pass knows of `given`.
+
+        Parameters
+        ----------
+        context : ScoreContext
+            Of the pass.
+        """
         return cls(**{name: getattr(context, name) for name in cls.given})
 
     def absence(self, evidence: Evidence) -> str | None:
-        """Say why such evidence gives no score, None if it does."""
+        """Say why such evidence gives no score, None if it does.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Of one image.
+        """
         if any(getattr(self, name) is None for name in self.given):
             return self.ungiven
         reasons = (evidence.why_missing(name) for name in sorted(self.needs))
@@ -190,22 +202,48 @@ class Score(ABC):
 
     @abstractmethod
     def update(self, evidence: Evidence) -> None:
-        """Take in the evidence of one image."""
+        """Take in the evidence of one image.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            With all that the score needs.
+        """
 
     def update_batch(self, images: Sequence[Evidence]) -> None:
-        """Take in several images at once, with the numbers of one after another."""
+        """Take in several images at once, with the numbers of one after another.
+
+        Parameters
+        ----------
+        images : sequence of Evidence
+            With all that the score needs.
+        """
         for evidence in images:
             self.update(evidence)
 
     @classmethod
     def update_groups(cls, scores: Sequence[Self], groups: Sequence[Sequence[Evidence]]) -> None:
-        """Take in several groups of images, each by its own score; all scores are of one kind."""
+        """Take in several groups of images, each by its own score; all scores are of one kind.
+
+        Parameters
+        ----------
+        scores : sequence of Score
+            One a group.
+        groups : sequence of sequences of Evidence
+            An image may be in several.
+        """
         for score, images in zip(scores, groups, strict=True):
             score.update_batch(images)
 
     @abstractmethod
     def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen."""
+        """Take in all that ``other`` has seen.
+
+        Parameters
+        ----------
+        other : Score
+            Of the same kind and settings.
+        """
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
@@ -253,12 +291,23 @@ class RatioScore(Score):
         """Return what one image adds to numerators and denominators, (F,) or one number each.
 
         A score declares this, or `measure_batch` where many images at once cost less.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Of one image.
         """
         above, below = self.measure_batch([evidence])
         return above[0], below[0]
 
     def measure_batch(self, images: Sequence[Evidence]) -> Sums:
-        """Return the same of n images, (n, F) each; an image's numbers are those it has alone."""
+        """Return the same of n images, (n, F) each; an image's numbers are those it has alone.
+
+        Parameters
+        ----------
+        images : sequence of Evidence
+            One or more.
+        """
         shape = len(images), len(self.names)
         above, below = np.empty(shape), np.empty(shape)
         for row, evidence in enumerate(images):
@@ -274,7 +323,13 @@ class RatioScore(Score):
 
     @classmethod
     def update_groups(cls, scores: Sequence[Self], groups: Sequence[Sequence[Evidence]]) -> None:
-        """Measure the images of all groups at once, and one that is in several groups once."""
+        """Measure the images of all groups at once, and one that is in several groups once.
+
+        Parameters
+        ----------
+        scores, groups
+            See `Score.update_groups`.
+        """
         images = {id(evidence): evidence for group in groups for evidence in group}
         rows = {key: row for row, key in enumerate(images)}
         above, below = scores[0].measure_batch(list(images.values()))
@@ -405,6 +460,11 @@ def observed_sum(values: Sequence[float]) -> tuple[float, int]:
 def register(score: S) -> S:
     """Make a score known; a class decorator.
 
+    Parameters
+    ----------
+    score : type of Score
+        Returned as it is.
+
     Raises
     ------
     TypeError
@@ -432,6 +492,13 @@ def scores() -> Mapping[str, type[Score]]:
 def score_of(feature: str) -> type[Score] | None:
     """Return the score that fills a column; None for a column that no score is known to fill.
 
+    Parameters
+    ----------
+    feature : str
+        Column of a score table; that of a category is ``FEATURE/CATEGORY``.
+
+    Examples
+    --------
     >>> score_of("ps@0.95").name, score_of("no_box_share/car").name, score_of("mAP")
     ('ps', 'box_count', None)
     """
@@ -441,7 +508,13 @@ def score_of(feature: str) -> type[Score] | None:
 
 
 def direction_of(feature: str) -> Direction:
-    """Say which way a column goes when accuracy rises; unknown for one that no score fills."""
+    """Say which way a column goes when accuracy rises; unknown for one that no score fills.
+
+    Parameters
+    ----------
+    feature : str
+        See `score_of`.
+    """
     score = score_of(feature)
     return score.features[feature.partition("/")[0]] if score else Direction.UNKNOWN
 
@@ -449,6 +522,13 @@ def direction_of(feature: str) -> Direction:
 def needs_of(features: Iterable[str]) -> frozenset[str]:
     """Return the fields of `Evidence` that some columns take, beside the clean boxes.
 
+    Parameters
+    ----------
+    features : iterable of str
+        Columns of a score table; those that no score fills take nothing.
+
+    Examples
+    --------
     >>> sorted(needs_of(["ac", "bos", "hard_reference_ap@0.30"]))
     ['perturbed', 'reference']
     """
@@ -457,7 +537,13 @@ def needs_of(features: Iterable[str]) -> frozenset[str]:
 
 
 def of_domain(features: Iterable[str]) -> list[str]:
-    """Return those columns that compare with the detector's training domain, sorted."""
+    """Return those columns that compare with the detector's training domain, sorted.
+
+    Parameters
+    ----------
+    features : iterable of str
+        Columns of a score table.
+    """
     return sorted(f for f in features if (score := score_of(f)) and score.needs_domain)
 
 

@@ -75,7 +75,13 @@ def box_stability(
 
 
 class ImageStability(RatioScore):
-    """Base of the scores that are the mean over (image, repeat) of one number."""
+    """Base of the scores that are the mean over (image, repeat) of one number.
+
+    Parameters
+    ----------
+    settings : BoxStabilitySettings, optional
+        How boxes are compared; those of `BoxStabilitySettings` by default.
+    """
 
     needs = frozenset({"perturbed"})
     given: ClassVar[tuple[str, ...]] = ("settings",)
@@ -86,10 +92,22 @@ class ImageStability(RatioScore):
 
     @abstractmethod
     def stability(self, clean: Detections, perturbed: Detections) -> float:
-        """Return the number of one image and repeat, NaN where it is skipped."""
+        """Return the number of one image and repeat, NaN where it is skipped.
+
+        Parameters
+        ----------
+        clean, perturbed : Detections
+            Of the same image.
+        """
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
-        """Return the sum over the repeats that are not skipped, and their number."""
+        """Return the sum over the repeats that are not skipped, and their number.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Of one image, with its perturbed passes.
+        """
         return observed_sum([self.stability(evidence.clean, p) for p in evidence.perturbed])
 
 
@@ -131,8 +149,8 @@ class StrictBoxStability(BoxStability):
     given = ()
     source = "Yang et al. 2024, section 3, divided by the larger number of boxes"
 
-    def __init__(self, settings: BoxStabilitySettings = STRICT) -> None:
-        super().__init__(settings)
+    def __init__(self) -> None:
+        super().__init__(STRICT)
 
 
 @register
@@ -257,7 +275,13 @@ class CountStability(RatioScore):
     source = "this project"
 
     def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums over repeats of what stayed, and their denominators, (2T,)."""
+        """Return the sums over repeats of what stayed, and their denominators, (2T,).
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Of one image, with its perturbed passes.
+        """
         clean = self._counts(evidence.clean)
         perturbed = np.array([self._counts(boxes) for boxes in evidence.perturbed])
         perturbed = perturbed.reshape(-1, len(THRESHOLDS))

@@ -355,7 +355,13 @@ class EntropyScore(ConfidenceScore):
     source = "Saito et al. 2019, adapted to boxes by Yang et al. 2024, section 5.1"
 
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
-        """Return the numbers of decided boxes and of all boxes."""
+        """Return the numbers of decided boxes and of all boxes.
+
+        Parameters
+        ----------
+        scores, image, n_images
+            See `ConfidenceScore.measure_images`.
+        """
         entropy = binary_entropy(scores)
         decided = [np.bincount(image[entropy < t], minlength=n_images) for t in self.thresholds]
         n_boxes = np.bincount(image, minlength=n_images)[:, None]
@@ -379,7 +385,13 @@ class EntropyBelow(ConfidenceScore):
     source = "Saito et al. 2019, as in the code of Yang et al. 2024"
 
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
-        """Return the sums of entropies below each threshold and the numbers of boxes."""
+        """Return the sums of entropies below each threshold and the numbers of boxes.
+
+        Parameters
+        ----------
+        scores, image, n_images
+            See `ConfidenceScore.measure_images`.
+        """
         below = [scores < scores.dtype.type(t) for t in self.thresholds]
         return sum_chosen(binary_entropy(scores), below, image, n_images)
 
@@ -400,7 +412,13 @@ class EntropyMean(ConfidenceScore):
     source = "Saito et al. 2019, as a mean"
 
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
-        """Return the sums of entropies over each threshold and the numbers of boxes."""
+        """Return the sums of entropies over each threshold and the numbers of boxes.
+
+        Parameters
+        ----------
+        scores, image, n_images
+            See `ConfidenceScore.measure_images`.
+        """
         over = [scores > scores.dtype.type(t) for t in self.thresholds]
         return sum_chosen(binary_entropy(scores), over, image, n_images)
 

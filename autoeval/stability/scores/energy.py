@@ -66,7 +66,13 @@ class Energy(Score):
         return {"energy": mean, "energy_mde": mde, "energy_spread": mde - math.log(boxes)}
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the features of B sets drawn from the images seen, (B,) each."""
+        """Return the features of B sets drawn from the images seen, (B,) each.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (B, N)
+            How often each of N images was drawn.
+        """
         n, sums, logs = np.array(self._parts, np.float64).reshape(-1, 3).T
         largest = logs.max(initial=-math.inf)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -109,11 +109,28 @@ class ScoreSet:
         self._n_images = 0
 
     def update(self, evidence: Evidence) -> None:
-        """Take in one image."""
+        """Take in one image.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            See `update_batch`.
+        """
         self.update_batch([evidence])
 
     def update_batch(self, images: Sequence[Evidence]) -> None:
-        """Take in several images, which costs less than one after another; numbers are the same."""
+        """Take in several images, which costs less than one after another; numbers are the same.
+
+        Parameters
+        ----------
+        images : sequence of Evidence
+            Each with as many perturbed passes as the set has repeats.
+
+        Raises
+        ------
+        InputError
+            If a number of an image's evidence is not finite.
+        """
         for evidence in images:
             check_finite(evidence)
         self.update_groups([self], [images])
@@ -123,6 +140,13 @@ class ScoreSet:
         """Take in several groups of images, each by its own set; all sets are of the same scores.
 
         It costs less than one set after another, above all where groups share images.
+
+        Parameters
+        ----------
+        sets : sequence of ScoreSet
+            One a group.
+        groups : sequence of sequences of Evidence
+            Finite boxes, see `update_batch`; an image may be in several groups.
         """
         images = {id(evidence): evidence for group in groups for evidence in group}
         _feed([of_set._clean for of_set in sets], groups, sets)
@@ -141,7 +165,13 @@ class ScoreSet:
             of_set._n_images += len(group)
 
     def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen."""
+        """Take in all that ``other`` has seen.
+
+        Parameters
+        ----------
+        other : ScoreSet
+            Of the same scores and as many repeats.
+        """
         self._n_images += other._n_images
         self.absent = {**other.absent, **self.absent}
         groups = zip([self._clean, *self._repeats], [other._clean, *other._repeats], strict=True)

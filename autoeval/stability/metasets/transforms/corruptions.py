@@ -1,6 +1,8 @@
 """The common corruptions: blur, noise of the sensor, damage by processing, weather before the lens.
 
 Those of Hendrycks & Dietterich 2019 at five severities; `meta_sets/README.md` has the numbers.
+Each takes an image (H, W, 3), uint8 and BGR, the generator of its draws, and what differs between
+severities; it returns an image of the same size and type.
 """
 
 from __future__ import annotations
