@@ -38,7 +38,7 @@ _BOX = 5
 # Beyond this, numbers are pixels; a little beyond 1 is rounding, which loading clips.
 _MOST = 1.5
 _ROUNDING = 0.01  # of the image, by which a point lies outside its box
-_LISTS = frozenset({"classes.txt", "train.txt", "val.txt", "valid.txt", "test.txt"})
+_LISTS = frozenset({"classes.txt", "images.txt", "train.txt", "val.txt", "valid.txt", "test.txt"})
 _NO_LABELS = _LISTS | {"README.txt", "README.roboflow.txt", "README.dataset.txt"}
 _START = 200  # bytes
 _NUMBER_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*-?\d+(?:\.\d*)?[ \t,;]").match

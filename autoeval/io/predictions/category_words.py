@@ -132,7 +132,8 @@ def find_words(
     path : Path
         Of the file, for messages.
     named : list of tuple
-        Number and word of each of N boxes, None for what is not there.
+        Number and word of each of N boxes, None for what is not there. A word that is a number, and
+        no known word, counts as one.
     how : ReadAs
         What is known before.
     own : mapping of str to str
@@ -156,9 +157,17 @@ def find_words(
     >>> how = ReadAs({"0": "person", "1": "car"})
     >>> find_words(Path("boxes.json"), [(1, None), (0, None)], how).label.tolist()
     [1, 0]
-    >>> find_words(Path("boxes.json"), [(None, "Car")], how).label.tolist()
-    [1]
+    >>> find_words(Path("boxes.json"), [(None, "Car"), (None, 0)], how).label.tolist()
+    [1, 0]
     """
+    known_words = {*(how.words or ()), *how.numbers.values(), *own.values()}
+    if known_words:
+        named = [  # ``label`` and the like may hold numbers
+            (word, None)
+            if number is None and isinstance(word, int | float) and str(word) not in known_words
+            else (number, word)
+            for number, word in named
+        ]
     kinds = dict.fromkeys(named)
     used = list(dict.fromkeys(normal_id(n) for n, word in kinds if word is None))
     numbers = own or how.numbers

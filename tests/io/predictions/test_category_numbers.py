@@ -5,10 +5,12 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
+from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import (
     ReadAs,
     find_words,
@@ -240,3 +242,17 @@ def test_words_of_text_in_the_order_of_labels_that_count_from_1_are_no_contradic
     words = find_words(FILE, [(0, None), (2, None)], ReadAs(from_1), own=of_file, positions=True)
     assert [words.categories[k] for k in words.label] == [own[0], own[2]]
     assert ("category-numbers-differ" in {w.code for w in words.warnings}) == warned
+
+
+def test_numbers_in_the_place_of_words_are_numbers():
+    """``label`` of torchvision's dicts that were written as rows; not where words are numbers."""
+    box = {"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}
+    rows = [{**box, "label": 3}, {**box, "label": 1.0}]
+    read = read_predictions(rows, numbers={"1": "person", "3": "car"})
+    assert [read.categories[k] for k in read.label] == ["car", "person"]
+    read = read_predictions(pd.DataFrame(rows), numbers={"1": "person", "3": "car"})
+    assert [read.categories[k] for k in read.label] == ["car", "person"]
+    named = [{**box, "label": 3}, {**box, "label": 1}]
+    read = read_predictions(named, numbers={"0": "1", "1": "3"})
+    assert [read.categories[k] for k in read.label] == ["3", "1"]
+    assert read_predictions(named).categories == ("3", "1")  # nothing is known of numbers
