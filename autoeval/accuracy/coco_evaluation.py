@@ -315,10 +315,10 @@ class MeanAP:
         detections = Boxes(
             images,
             self.categories,
-            image=np.repeat(numbers, [len(found) for found in self._found]),
-            label=np.concatenate([found.labels for found in self._found]),
-            boxes=np.concatenate([found.boxes for found in self._found]),
-            scores=np.concatenate([found.scores for found in self._found]),
+            image=np.repeat(numbers, [len(image_boxes) for image_boxes in self._found]),
+            label=np.concatenate([image_boxes.labels for image_boxes in self._found]),
+            boxes=np.concatenate([image_boxes.boxes for image_boxes in self._found]),
+            scores=np.concatenate([image_boxes.scores for image_boxes in self._found]),
         )
         labels, boxes, crowd = (np.concatenate(column) for column in zip(*self._truth, strict=True))
         image = np.repeat(numbers, [len(of_image) for of_image, _, _ in self._truth])

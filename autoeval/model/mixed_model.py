@@ -333,14 +333,14 @@ class MixedModel:
         ValueError
             If there is no pair, or something of one is not finite.
         """
-        known = np.column_stack([pairs.x, pairs.sampling, y])
-        if not len(known) or not np.isfinite(known).all():
+        columns = np.column_stack([pairs.x, pairs.sampling, y])
+        if not len(columns) or not np.isfinite(columns).all():
             raise ValueError(
                 f"Expected at least one pair, all with finite scores, sampling variances and "
-                f"accuracies, but got {known.tolist()[:3]}."
+                f"accuracies, but got {columns.tolist()[:3]}."
             )
         self.pairs_ = pairs
-        of_pairs = self.prior.calibration_std / np.sqrt(len(known))
+        of_pairs = self.prior.calibration_std / np.sqrt(len(columns))
         self.intercept_std_ = float(np.hypot(self.prior.intercept_std, of_pairs))
         x = self.prior.scaled(pairs.x)
         shared = Shared.of(pairs, pairs, (x, x))
@@ -517,8 +517,8 @@ class Mixture:
         low, high = (self.means - 9 * self.stds).min(0), (self.means + 9 * self.stds).max(0)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            each = ndtr((middle - self.means) / self.stds)
-            below = (self.weights * each).sum(axis=0) < probability
+            cdf = ndtr((middle - self.means) / self.stds)
+            below = (self.weights * cdf).sum(axis=0) < probability
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return (low + high) / 2
 

@@ -92,8 +92,10 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     """
     table = {}
     for name in dict.fromkeys(name for row in rows for name in row):
-        given = [row[name] for row in rows if name in row]
-        numbers = all(isinstance(value, int | float | np.number | np.bool_) for value in given)
+        present_values = [row[name] for row in rows if name in row]
+        numbers = all(
+            isinstance(value, int | float | np.number | np.bool_) for value in present_values
+        )
         values = [row.get(name, math.nan if numbers else None) for row in rows]
         table[name] = np.array(values) if numbers else np.empty(len(values), object)
         if not numbers:
@@ -137,10 +139,10 @@ def with_target(rows: Table, target: str) -> dict[str, np.ndarray]:
     InputError
         If the rows have neither the score nor the counts that it is computed from.
     """
-    made, point = {str(name): np.asarray(rows[name]) for name in rows}, OperatingPoint.of(target)
+    table, point = {str(name): np.asarray(rows[name]) for name in rows}, OperatingPoint.of(target)
     if point is None:
-        return made
-    if EXPECTED_COUNTS not in made and f"{EXPECTED}{target}" not in made:
+        return table
+    if EXPECTED_COUNTS not in table and f"{EXPECTED}{target}" not in table:
         raise InputError(
             f"The table has no counts of boxes by score, which {target} needs: fit again with "
             "this version."
@@ -148,17 +150,17 @@ def with_target(rows: Table, target: str) -> dict[str, np.ndarray]:
     of_counts = {target: COUNTS, f"{EXPECTED}{target}": EXPECTED_COUNTS}
     of_counts[f"{BY_REFERENCE}{target}"] = REFERENCE_COUNTS
     for name, counts in of_counts.items():
-        if name not in made and counts in made:
-            made[name] = np.array(
+        if name not in table and counts in table:
+            table[name] = np.array(
                 [
                     value_of(point.measure, counts_at(curve, point))
                     if isinstance(curve, bytes)
                     else math.nan
-                    for curve in made[counts]
+                    for curve in table[counts]
                 ],
                 np.float64,
             )
-    return made
+    return table
 
 
 def category_weights(rows: Table, target: str) -> np.ndarray:

@@ -181,12 +181,12 @@ class Regression:
         check_level(self.level)
         named = _named(table)
         # transformed sample sets, and repeats but the first, are no observations of a site
-        own = np.ones(len(named["category"]), bool)
+        own_images = np.ones(len(named["category"]), bool)
         if "kind" in named:
-            own &= named["kind"] != SAMPLE
-        if "repeat" in named and own.any():
-            own &= named["repeat"] == named["repeat"][own].min()
-        rows = with_target(rows_where(named, own), self.target)
+            own_images &= named["kind"] != SAMPLE
+        if "repeat" in named and own_images.any():
+            own_images &= named["repeat"] == named["repeat"][own_images].min()
+        rows = with_target(rows_where(named, own_images), self.target)
         self.prior_ = self.prior or regression_prior(self.target, self.floor)
         self.prior_of_boxes_: Prior | None = None
         self.reference_strength_: ReferenceStrength | None = None
@@ -214,8 +214,12 @@ class Regression:
         self._pairs = self._arrays(self.pairs_)
         self.training_range_ = {}
         for name in self.features_:
-            known = self.pairs_[name][np.isfinite(self.pairs_[name])]
-            ends = (known.min(), known.max()) if len(known) else (np.nan, np.nan)
+            finite_values = self.pairs_[name][np.isfinite(self.pairs_[name])]
+            ends = (
+                (finite_values.min(), finite_values.max())
+                if len(finite_values)
+                else (np.nan, np.nan)
+            )
             self.training_range_[name] = (float(ends[0]), float(ends[1]))
         self._true = self.pairs_[self.target].astype(np.float64)
         # The mean and variance over the pairs and a first guess, uniform in [0, 1], whose mean is
@@ -267,21 +271,21 @@ class Regression:
             Which pairs are of sites of training, not all.
         """
         self._elsewhere = MixedModel(self.prior_).fit(self._pairs[trained], self._true[trained])
-        others = ~np.isin(self._pairs.group, self._pairs.group[trained])
-        if not others.any():
+        elsewhere = ~np.isin(self._pairs.group, self._pairs.group[trained])
+        if not elsewhere.any():
             return
-        pairs, of_target = self._pairs[others], f"{self.target}_std"
+        pairs, of_target = self._pairs[elsewhere], f"{self.target}_std"
         stds = np.sqrt(self._pairs.sampling)
         if of_target in self.pairs_:
             measured = self.pairs_[of_target]
             stds = np.where(np.isfinite(measured), measured, stds)
         self.domain_shift_ = domain_shift.given(
-            self._true[others],
+            self._true[elsewhere],
             self._elsewhere.predict(pairs),
             self.home_,
             pairs.x[:, 0] - self._confidence_at_home,
             sites=pairs.site,
-            sampling=stds[others],
+            sampling=stds[elsewhere],
         )
 
     def site_rows(self, rows: Table) -> dict[str, np.ndarray]:
@@ -298,18 +302,18 @@ class Regression:
         dict of str to ndarray
             With ``group``, ``source``, ``category`` and the scores of the target.
         """
-        made = with_target(rows, self.target)
-        n = len(made["n_images"])
-        if "group" not in made or not all(str(group).startswith(NEW) for group in made["group"]):
-            made["group"] = made.get(GROUP, np.full(n, NEW, object))
-            made["source"] = np.full(n, NEW, object)
-        category = made.get("category", np.full(n, ONLY, object)).astype(str).astype(object)
+        table = with_target(rows, self.target)
+        n = len(table["n_images"])
+        if "group" not in table or not all(str(group).startswith(NEW) for group in table["group"]):
+            table["group"] = table.get(GROUP, np.full(n, NEW, object))
+            table["source"] = np.full(n, NEW, object)
+        category = table.get("category", np.full(n, ONLY, object)).astype(str).astype(object)
         if len(self.categories_) == 1 and (category == ONLY).all():
             category = np.full(n, self.categories_[0], object)
-        made["category"] = category
-        if self.prior_of_boxes_ and self.features_[-1] not in made:
-            made[self.features_[-1]] = np.full(n, np.nan)
-        return made
+        table["category"] = category
+        if self.prior_of_boxes_ and self.features_[-1] not in table:
+            table[self.features_[-1]] = np.full(n, np.nan)
+        return table
 
     def distribution(
         self, rows: Table, average: np.ndarray | None = None, *, unseen: float = 0.0
@@ -372,24 +376,24 @@ class Regression:
             stds = self.pairs_[of_target]
             variances = np.where(np.isfinite(stds), n * stds**2, variances)
         of_one_image = (USUAL_IMAGES * OF_ONE_IMAGE**2 + n * variances) / (USUAL_IMAGES + n)
-        own = np.asarray(self._pairs.site == site)
-        of_labelled = np.where(own, of_one_image / n, self._pairs.sampling)
+        at_site = np.asarray(self._pairs.site == site)
+        of_labelled = np.where(at_site, of_one_image / n, self._pairs.sampling)
         fitted = replace(self._pairs, sampling=of_labelled)
         # -1, the last row, for a category that was not labelled here: it keeps its scores and its
         # sampling error, and its ratio is 1
-        here = np.array([index.get(category, -1) for category in new.category])
-        seen, expected_ap = here >= 0, self.features_.index(CONFIDENCE)
-        before = fitted.x[here, expected_ap] + SMOOTHED
+        fitted_row = np.array([index.get(category, -1) for category in new.category])
+        seen, expected_ap = fitted_row >= 0, self.features_.index(CONFIDENCE)
+        before = fitted.x[fitted_row, expected_ap] + SMOOTHED
         after = new.x[:, expected_ap] + SMOOTHED
         ratio = np.where(seen, np.minimum(after / before, MOST_RATIO), 1.0)
         # what no score shows may have changed, and what they show is uncertain by a share of itself
-        more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * self._true[here]) ** 2
-        sampling = new.sampling * (fitted.sampling / self._pairs.sampling)[here] + more
+        more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * self._true[fitted_row]) ** 2
+        sampling = new.sampling * (fitted.sampling / self._pairs.sampling)[fitted_row] + more
         pairs = Pairs(
-            x=np.where(seen[:, None], fitted.x[here], new.x),
+            x=np.where(seen[:, None], fitted.x[fitted_row], new.x),
             sampling=np.where(seen, sampling, new.sampling),
-            group=np.full(len(here), fitted.group[own][0], object),
-            site=np.full(len(here), site, object),
+            group=np.full(len(fitted_row), fitted.group[at_site][0], object),
+            site=np.full(len(fitted_row), site, object),
             category=new.category,
         )
         # The pair keeps the scores and effects of the labelled one, so that the model predicts the
@@ -423,14 +427,14 @@ class Regression:
 
     def _pairs_at(self, site: str) -> dict[str, int]:
         """Return the number of each pair of a site of the fit, by category."""
-        own = np.flatnonzero(self._pairs.site == site).tolist()
-        if not own:
-            known = listed(list(dict.fromkeys(self._pairs.site.tolist())), most=50)
+        numbers = np.flatnonzero(self._pairs.site == site).tolist()
+        if not numbers:
+            names = listed(list(dict.fromkeys(self._pairs.site.tolist())), most=50)
             raise InputError(
-                f"This estimator was fitted on no site {site!r}. It knows {known}. Name one of "
+                f"This estimator was fitted on no site {site!r}. It knows {names}. Name one of "
                 "these with --site, or leave --site out for the images of a new site."
             )
-        return {self._pairs.category[k]: k for k in own}
+        return {self._pairs.category[k]: k for k in numbers}
 
     def check_group(self, name: str) -> None:
         """Raise `InputError` unless the fit has a group of this name."""
@@ -518,10 +522,10 @@ class Regression:
         if len(self.groups_) < 2:
             return {}
         intervals = self.by_other_groups(self.pairs_)
-        known = ("source", "group", "category", "n_images")
+        columns = ("source", "group", "category", "n_images")
         estimated = {"estimate": "value", "lower": "lower", "upper": "upper", "raw": "raw"}
         return {
-            **{name: self.pairs_[name] for name in known},
+            **{name: self.pairs_[name] for name in columns},
             "true": self._true,
             **{
                 name: np.array([getattr(interval, field) for interval in intervals])
@@ -643,10 +647,10 @@ class Regression:
             # pairs of the fit, or of the prior, and its slope adds to the error. A fit without any
             # size reads none at new sites, either.
             at = self.features_.index(SIZE)
-            found = np.isfinite(rows[self.features_[0]])
+            has_boxes = np.isfinite(rows[self.features_[0]])
             seen = self.pairs_[SIZE]
             seen = seen[np.isfinite(seen)]
-            unknown = found & ~np.isfinite(rows[SIZE]) if len(seen) else found
+            unknown = has_boxes & ~np.isfinite(rows[SIZE]) if len(seen) else has_boxes
             x[unknown, at] = seen.mean() if len(seen) else self.prior_.location[at]
             sampling[unknown] += self.prior_.slopes[at] ** 2
         if self.prior_of_boxes_ is not None:
@@ -671,10 +675,10 @@ def _named(table: Table) -> dict[str, np.ndarray]:
     n = len(next(iter(rows.values()), ()))
     site = rows.get("source", np.full(n, "", object))
     group = rows.get("group", site)
-    given = [
+    has_group = [
         name is not None and not (isinstance(name, float) and np.isnan(name)) for name in group
     ]
-    rows["group"] = np.where(given, group, site)
+    rows["group"] = np.where(has_group, group, site)
     rows.setdefault("category", np.full(n, ONLY, object))
     for name in {"source", "group", "category"} & {*rows}:
         rows[name] = rows[name].astype(str).astype(object)
@@ -743,13 +747,13 @@ def draw_sites(
         mean = np.concatenate(means)
     drawn = np.empty((draws, len(sites)))
     for k, name in enumerate(sites):
-        own = np.flatnonzero(site == name)
-        weights = category_weights(rows_where(table, own), target)
-        drawn[:, k] = of_rows[:, own] @ weights
-        if len(own) > 1:
+        members = np.flatnonzero(site == name)
+        weights = category_weights(rows_where(table, members), target)
+        drawn[:, k] = of_rows[:, members] @ weights
+        if len(members) > 1:
             # Moved to the mean of possible accuracies, which is what is printed.
-            possible = weights @ np.clip(mean[own], 0, 1)
-            drawn[:, k] += possible - np.clip(weights @ mean[own], 0, 1)
+            possible = weights @ np.clip(mean[members], 0, 1)
+            drawn[:, k] += possible - np.clip(weights @ mean[members], 0, 1)
     shares = np.array([unseen.get(name, 0.0) for name in sites])
     if shares.any():
         errors = np.random.default_rng([seed, 1]).normal(size=drawn.shape)

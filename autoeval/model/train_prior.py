@@ -174,8 +174,8 @@ def enough(rows: pd.DataFrame) -> pd.Series:
         With ``n_boxes``, and ``n_held``, the images that hold the category.
     """
     n_categories = rows["source"].map(rows.groupby("source")["category"].nunique())
-    other = ~rows["category"].isin(COMMON) | (n_categories > len(COMMON))
-    return ~other | ((rows["n_boxes"] >= FEWEST_BOXES) & (rows["n_held"] >= FEWEST_IMAGES))
+    uncommon = ~rows["category"].isin(COMMON) | (n_categories > len(COMMON))
+    return ~uncommon | ((rows["n_boxes"] >= FEWEST_BOXES) & (rows["n_held"] >= FEWEST_IMAGES))
 
 
 def fitted_rows(rows: pd.DataFrame, features: Sequence[str] = FEATURES) -> pd.DataFrame:
@@ -188,10 +188,16 @@ def fit_floor(floor: float, tables: Path = TABLES) -> dict[str, Any]:
     rows = read_scores(floor, tables)
     if floor == LOWEST:
         calibrations = read_calibrations(tables)
-        missed = [[of.missed for of in calibrated] for calibrated in calibrations.values()]
+        missed = [
+            [calibration.missed for calibration in calibrated]
+            for calibrated in calibrations.values()
+        ]
     else:
         content = json.loads((tables / "missed.json").read_text(encoding="utf-8"))
-        missed = [[np.array(of) for of in by_floor[f"{floor:g}"]] for by_floor in content.values()]
+        missed = [
+            [np.array(coefficients) for coefficients in by_floor[f"{floor:g}"]]
+            for by_floor in content.values()
+        ]
     regressions = [
         {"target": target, **described(fit_prior(rows, target=target))} for target in AP_TARGETS
     ]
@@ -240,8 +246,8 @@ def operating_point_prior(
         )
         for threshold in thresholds
     ]
-    known = pd.concat(parts, ignore_index=True).dropna(subset=[measure])
-    prior = fit_prior(known, target=measure, features=features)
+    complete_rows = pd.concat(parts, ignore_index=True).dropna(subset=[measure])
+    prior = fit_prior(complete_rows, target=measure, features=features)
     return replace(prior, spread=NARROWER[measure] * prior.spread)
 
 
@@ -274,10 +280,13 @@ def fit_prior(
     units = Prior(
         (0.0,) * len(features),
         location=tuple(location.tolist()),
-        scale=tuple(np.maximum(scale, [LEAST_SCALE.get(of, 0.0) for of in features]).tolist()),
+        scale=tuple(np.maximum(scale, [LEAST_SCALE.get(name, 0.0) for name in features]).tolist()),
         features=tuple(features),
     )
-    blocks = [DetectorPairs.of(own, features, units, target) for own in _by_detector(rows)]
+    blocks = [
+        DetectorPairs.of(detector_rows, features, units, target)
+        for detector_rows in _by_detector(rows)
+    ]
     n = len(features)
     mean_std = np.array([np.inf, MEAN_STD, *[SLOPE_STD] * n])
 
@@ -461,11 +470,16 @@ def calibration_coefficients(
     dict
         What `autoeval.model.priors.read_calibration_prior` reads.
     """
-    boxes = [[of.boxes for of in calibrated] for calibrated in calibrations.values()]
-    missed = [[of.missed for of in calibrated] for calibrated in calibrations.values()]
+    boxes = [
+        [calibration.boxes for calibration in calibrated] for calibrated in calibrations.values()
+    ]
+    missed = [
+        [calibration.missed for calibration in calibrated] for calibrated in calibrations.values()
+    ]
     n_levels = len(boxes[0][0])  # IoU thresholds
     by_level = [
-        usual([[of[k] for of in calibrated] for calibrated in boxes]) for k in range(n_levels)
+        usual([[levels[k] for levels in calibrated] for calibrated in boxes])
+        for k in range(n_levels)
     ]
     return {"boxes": by_level, "missed": usual(missed)}
 
@@ -489,7 +503,10 @@ def usual(coefficients: Sequence[Sequence[np.ndarray]]) -> dict[str, list]:
     return {
         "mean": np.round(labelled.mean(0), 3).tolist(),
         "detectors": np.round(UNLIKE * np.diag(labelled.var(axis=0, ddof=1)), 4).tolist(),
-        "sites": np.round(np.mean([of.T @ of / len(of) for of in sites], axis=0), 4).tolist(),
+        "sites": np.round(
+            np.mean([deviations.T @ deviations / len(deviations) for deviations in sites], axis=0),
+            4,
+        ).tolist(),
     }
 
 
@@ -507,8 +524,8 @@ def described(prior: Prior) -> dict[str, Any]:
 def rounded(value: Any) -> Any:
     """Round numbers to four digits after the point."""
     if isinstance(value, dict):
-        return {name: rounded(of) for name, of in value.items()}
-    return [rounded(of) for of in value] if isinstance(value, tuple) else round(value, 4)
+        return {name: rounded(item) for name, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, tuple) else round(value, 4)
 
 
 if __name__ == "__main__":

@@ -86,27 +86,28 @@ def estimated(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         and `narrower`, NaN without the reference.
     """
     panel, quarter = read_scores(), quarters(rows)
-    known: dict[tuple[frozenset[str], int], Prior] = {}
-    for (student, reference), own in tqdm([*rows.groupby(PAIR)], "pairs", disable=None):
-        labelled, sites = own[own["kind"] == CATEGORY], own[own["kind"] != CATEGORY]
-        sites = sites[enough(own).loc[sites.index]]
+    fold_priors: dict[tuple[frozenset[str], int], Prior] = {}
+    for (student, reference), pair_rows in tqdm([*rows.groupby(PAIR)], "pairs", disable=None):
+        labelled = pair_rows[pair_rows["kind"] == CATEGORY]
+        sites = pair_rows[pair_rows["kind"] != CATEGORY]
+        sites = sites[enough(pair_rows).loc[sites.index]]
         left, strength = frozenset(map(maker, (student, reference))), ReferenceStrength.of(labelled)
         for fold in range(QUARTERS):
             held = sites[sites["group"].map(quarter) == fold]
             if held.empty:
                 continue
-            if (left, fold) not in known:
-                others = ~panel["detector"].map(maker).isin(left)
-                others &= panel["group"].map(quarter) != fold
-                known[left, fold] = fit_prior(panel[others])
+            if (left, fold) not in fold_priors:
+                in_fit = ~panel["detector"].map(maker).isin(left)
+                in_fit &= panel["group"].map(quarter) != fold
+                fold_priors[left, fold] = fit_prior(panel[in_fit])
             named = {"student": student, "reference": reference, "fold": fold}
             named["stronger"] = strength is not None and strength.stronger
-            without = predicted(labelled, held, known[left, fold], None)
+            without = predicted(labelled, held, fold_priors[left, fold], None)
             yield without.assign(**named)
             for candidate in priors():
                 rows_with = without
                 if candidate.weight(strength):
-                    rows_with = predicted(labelled, held, known[left, fold], candidate)
+                    rows_with = predicted(labelled, held, fold_priors[left, fold], candidate)
                 yield rows_with.assign(
                     **named,
                     start=candidate.start,
@@ -135,7 +136,7 @@ def predicted(
     if with_reference is None:
         labelled = labelled.drop(columns=REFERENCE_TRUE)
     fitted = Regression(prior=prior, reference_prior=with_reference).fit(labelled)
-    found = [fitted.predict(held.iloc[[k]])[0] for k in range(len(held))]
+    intervals = [fitted.predict(held.iloc[[k]])[0] for k in range(len(held))]
     common = held["category"].isin(COMMON)
     return pd.DataFrame(
         {
@@ -145,9 +146,9 @@ def predicted(
             "true": held["mAP"].to_numpy(),
             "reference_true": held[REFERENCE_TRUE].to_numpy(),
             "agreement": held["reference_ap"].to_numpy(),
-            "estimate": [of.value for of in found],
-            "lower": [of.lower for of in found],
-            "upper": [of.upper for of in found],
+            "estimate": [interval.value for interval in intervals],
+            "lower": [interval.lower for interval in intervals],
+            "upper": [interval.upper for interval in intervals],
         }
     )
 

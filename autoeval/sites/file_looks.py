@@ -132,9 +132,9 @@ def begin_apart(boxes: Boxes) -> bool:
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     lowest = np.full(len(boxes.images), np.inf, boxes.scores.dtype)  # score of each image
     np.minimum.at(lowest, boxes.image, boxes.scores)
-    there = n_boxes > 0
-    expected = (1 - LOW_SHARE) ** n_boxes[there]
-    seen = np.count_nonzero(lowest[there] > np.quantile(boxes.scores, LOW_SHARE))
+    has_boxes = n_boxes > 0
+    expected = (1 - LOW_SHARE) ** n_boxes[has_boxes]
+    seen = np.count_nonzero(lowest[has_boxes] > np.quantile(boxes.scores, LOW_SHARE))
     error = math.sqrt(float(np.sum(expected * (1 - expected))))
     return bool(seen - expected.sum() > MOST_ERRORS * max(error, 1.0))
 
@@ -392,13 +392,13 @@ class ConfidentBoxes(NamedTuple):
         sure = np.flatnonzero(boxes.scores > SURE)
         cell = boxes.image * len(boxes.categories) + boxes.label
         corners = boxes.boxes.astype(np.float64)
-        mine, other, overlaps = overlapping_pairs(
+        mine, partner, overlaps = overlapping_pairs(
             corners[sure], cell[sure], corners, cell, least=OVERLAP
         )
         mine = sure[mine]
-        companion = (boxes.scores[other] < boxes.scores[mine]) & (overlaps >= COMPANION)
+        companion = (boxes.scores[partner] < boxes.scores[mine]) & (overlaps >= COMPANION)
         n_with_one = len(np.unique(mine[companion]))
-        n_overlapping = len(np.unique(mine[(boxes.scores[other] > SURE) & (other != mine)]))
+        n_overlapping = len(np.unique(mine[(boxes.scores[partner] > SURE) & (partner != mine)]))
         n = max(len(sure), 1)
         return cls(len(sure), 1 - n_with_one / n, n_overlapping / n)
 
@@ -427,12 +427,12 @@ def unlike_fit(
         One warning at most; none where the site, or each set of the fit, has fewer than
         `FEWEST_SURE`.
     """
-    known = [labelled for labelled in fit if labelled.n >= FEWEST_SURE]
-    if site.n < FEWEST_SURE or not known:
+    large_sets = [labelled for labelled in fit if labelled.n >= FEWEST_SURE]
+    if site.n < FEWEST_SURE or not large_sets:
         return ()
     signs = []
-    alone = max(labelled.alone for labelled in known)
-    overlapping = max(labelled.overlapping for labelled in known)
+    alone = max(labelled.alone for labelled in large_sets)
+    overlapping = max(labelled.overlapping for labelled in large_sets)
     if site.alone > alone + MOST_ALONE and not cut:
         signs.append(f"{site.alone:.0%} have no less confident box on them, {alone:.0%} in the fit")
     if site.overlapping > overlapping + MOST_OVERLAPPING:
@@ -750,10 +750,12 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
             totals[word] = totals.get(word, 0.0) + total
     kinds, floors = {part.kind for part in parts}, [dict(part.floors) for part in parts]
     # the settings of the detector of all labelled sets; none where one is not known
-    known = [part.detector for part in parts if part.detector]
-    for other in known[1:]:
-        settings = known[0].keys() | other.keys()
-        different = sorted(name for name in settings if known[0].get(name) != other.get(name))
+    detectors = [part.detector for part in parts if part.detector]
+    for detector in detectors[1:]:
+        settings = detectors[0].keys() | detector.keys()
+        different = sorted(
+            name for name in settings if detectors[0].get(name) != detector.get(name)
+        )
         if different:
             raise InputError(
                 "The boxes of the labelled sets are of several detectors, which differ in "
@@ -775,11 +777,13 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
         ),
         n_boxes=sum(part.n_boxes for part in parts),
         confident=tuple(one for part in parts for one in part.confident),
-        overlaps=tuple(sum(of) for of in zip(*(part.overlaps for part in parts), strict=True))
+        overlaps=tuple(
+            sum(counts) for counts in zip(*(part.overlaps for part in parts), strict=True)
+        )
         if all(part.overlaps for part in parts)
         else (),
         frequencies=totals,
         kind=kinds.pop() if len(kinds) == 1 else "",
-        detector=known[0] if known and len(known) == len(parts) else {},
+        detector=detectors[0] if detectors and len(detectors) == len(parts) else {},
         reference_floor=min(part.reference_floor for part in parts),
     )

@@ -144,14 +144,14 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     )
 
 
-def lie_elsewhere(boxes: Boxes, others: Boxes) -> bool:
+def lie_elsewhere(boxes: Boxes, other_boxes: Boxes) -> bool:
     """Whether boxes lie no more often on those of another detector than on those of other images.
 
     As `of_other_images`, with the other boxes over .3 as labels: so it is with less than one in a
     hundred pairs of detectors at real sites, with none in both directions, and with more than half
     where images are exchanged (a test in `tests/sites/test_label_warnings.py`).
     """
-    return bool(of_other_images(boxes, others.where(others.scores > CONFIDENT)))
+    return bool(of_other_images(boxes, other_boxes.where(other_boxes.scores > CONFIDENT)))
 
 
 def reference_elsewhere(boxes: Boxes, reference: Boxes) -> tuple[Notice, ...]:
@@ -289,19 +289,19 @@ def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
         rows, columns = rows[among], columns[among]
     if len(on_label) < FEWEST_EXCHANGED:
         return ()
-    other = ~np.isin(rows, right)
+    wrong = ~np.isin(rows, right)
     counts = np.zeros((len(boxes.categories), len(truth.categories)), int)
-    np.add.at(counts, (sure.label[rows[other]], single.label[columns[other]]), 1)
+    np.add.at(counts, (sure.label[rows[wrong]], single.label[columns[wrong]]), 1)
     from scipy.optimize import linear_sum_assignment  # a fifth of a second that estimates save
 
-    words, others = linear_sum_assignment(counts, maximize=True)
-    n_boxes = counts[words, others]
+    box_words, label_words = linear_sum_assignment(counts, maximize=True)
+    n_boxes = counts[box_words, label_words]
     explained = np.maximum(n_boxes - 1, 0).sum()  # a box does not count for its own word
     if np.count_nonzero(n_boxes) < 2 or explained <= len(on_label) / 2:
         return ()
     often = np.argsort(-n_boxes, kind="stable")[:EXAMPLES]
     pairs = [
-        f"{boxes.categories[words[k]]} on {truth.categories[others[k]]}"
+        f"{boxes.categories[box_words[k]]} on {truth.categories[label_words[k]]}"
         for k in often
         if n_boxes[k]
     ]
@@ -367,16 +367,16 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     rows, _, _ = overlapping_pairs(
         sure.boxes.astype(np.float64), cell, truth.boxes, labelled, least=np.finfo(float).tiny
     )
-    both = np.intersect1d(cell, labelled[~truth.crowd])
-    n_odd = len(np.setdiff1d(both, cell[rows]))
-    if n_odd < FEWEST_ODD or n_odd <= MANY_ELSEWHERE * len(both):
+    common_cells = np.intersect1d(cell, labelled[~truth.crowd])
+    n_odd = len(np.setdiff1d(common_cells, cell[rows]))
+    if n_odd < FEWEST_ODD or n_odd <= MANY_ELSEWHERE * len(common_cells):
         return ()
-    what = "images" if n_categories == 1 else "pairs of image and category"
+    units = "images" if n_categories == 1 else "pairs of image and category"
     return (
         Notice(
             "labels-elsewhere",
-            f"in {n_odd} of {len(both)} {what} with labels and confident boxes, no box overlaps a "
-            "label: do some labels belong to other images, or are their boxes drawn elsewhere?",
+            f"in {n_odd} of {len(common_cells)} {units} with labels and confident boxes, no box "
+            "overlaps a label: do some labels belong to other images, or are their boxes drawn elsewhere?",
         ),
     )
 
@@ -433,8 +433,8 @@ def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     boxes, truth : Boxes
         Of a detector, and labels, on the same images and in the same categories.
     """
-    found, labelled = _paired(boxes, truth)
-    difference, n_pairs = labelled - found, len(found)
+    detected, labelled = _paired(boxes, truth)
+    difference, n_pairs = labelled - detected, len(detected)
     # from the centre of the box to that of the label
     offset = (difference[:, :2] + difference[:, 2:]) / 2
     if n_pairs < FEWEST_PAIRS:
@@ -468,10 +468,10 @@ def resized_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     boxes, truth : Boxes
         Of a detector, and labels, on the same images and in the same categories.
     """
-    found, labelled = _paired(boxes, truth)
-    if len(found) < FEWEST_PAIRS:
+    detected, labelled = _paired(boxes, truth)
+    if len(detected) < FEWEST_PAIRS:
         return ()
-    sides = np.maximum(found[:, 2:] - found[:, :2], 1e-9)
+    sides = np.maximum(detected[:, 2:] - detected[:, :2], 1e-9)
     labelled_sides = np.maximum(labelled[:, 2:] - labelled[:, :2], 1e-9)
     logs = np.log(labelled_sides / sides)
     median = np.median(logs, axis=0)
@@ -636,12 +636,14 @@ def never_predicted(
     """
     n_labelled = np.bincount(truth.label, minlength=len(truth.categories)).tolist()
     n_found = np.bincount(boxes.label, minlength=len(boxes.categories)).tolist()
-    found = {word for word, n in zip(boxes.categories, n_found, strict=True) if n}
-    known = {words.get(word, "") for word in found} if words else found
+    predicted_words = {word for word, n in zip(boxes.categories, n_found, strict=True) if n}
+    predicted_names = (
+        {words.get(word, "") for word in predicted_words} if words else predicted_words
+    )
     lost = {
         name: f"{name} ({n} boxes)"
         for name, n in zip(truth.categories, n_labelled, strict=True)
-        if n >= FEWEST_OF_WORD and name not in known
+        if n >= FEWEST_OF_WORD and name not in predicted_names
     }
     if not lost:
         return [], ()

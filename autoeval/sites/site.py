@@ -102,19 +102,19 @@ class Evaluation:
         Those of the detector, N.
     truth : Boxes
         Labels of the same images, in the same K categories.
-    known : Matches, optional
+    precomputed : Matches, optional
         Matches of the boxes, where others that hold them have been matched.
     """
 
     boxes: Boxes
     truth: Boxes
-    known: Matches | None = None
+    precomputed: Matches | None = None
 
     @cached_property
     def matches(self) -> Matches:
         """Which boxes are true positives and which are ignored, (10, N) bool each."""
-        if self.known is not None:
-            return self.known
+        if self.precomputed is not None:
+            return self.precomputed
         return match_categories(self.boxes, self.truth)
 
     @cached_property
@@ -275,12 +275,12 @@ class Site:
         for name, boxes in (("evaluation", self.boxes), ("of_reference", self.reference)):
             held, truth = getattr(self, name), self.truth
             if held is None or held.boxes is not boxes or held.truth is not truth:
-                made = None if boxes is None or truth is None else Evaluation(boxes, truth)
-                object.__setattr__(self, name, made)
-        other = self.reference
-        if other is None:
+                evaluation = None if boxes is None or truth is None else Evaluation(boxes, truth)
+                object.__setattr__(self, name, evaluation)
+        reference = self.reference
+        if reference is None:
             return
-        if other.images != self.boxes.images or other.categories != self.boxes.categories:
+        if reference.images != self.boxes.images or reference.categories != self.boxes.categories:
             raise InputError("The reference predictions are of other images or categories.")
 
     def __len__(self) -> int:
@@ -310,8 +310,12 @@ class Site:
             for e in evidence
         )
         boxes = columns_of([e.clean for e in evidence], images, categories)
-        others = [e.reference for e in evidence if e.reference is not None]
-        reference = columns_of(others, images, categories) if len(others) == len(images) else None
+        reference_passes = [e.reference for e in evidence if e.reference is not None]
+        reference = (
+            columns_of(reference_passes, images, categories)
+            if len(reference_passes) == len(images)
+            else None
+        )
         return Site(boxes, reference=reference, blocks=blocks)
 
     # What the boxes say
@@ -340,12 +344,12 @@ class Site:
         categories, label, right = self.boxes.categories, self.boxes.label, self.right_at_half
         likely = np.bincount(label[right > LIKELY], minlength=len(categories))
         expected = np.bincount(label, right, minlength=len(categories))
-        found = likely > 0
-        least = LEAST_SHARE * expected[found].mean() if found.any() else np.inf
-        said = np.array([name in self.present for name in categories], bool)
-        counts = (found & (expected >= least)) | said
+        has_likely = likely > 0
+        least = LEAST_SHARE * expected[has_likely].mean() if has_likely.any() else np.inf
+        declared = np.array([name in self.present for name in categories], bool)
+        counts = (has_likely & (expected >= least)) | declared
         counted = tuple(categories[k] for k in np.flatnonzero(counts))
-        return Presence(likely, expected, counts, counted, np.flatnonzero(counts | found))
+        return Presence(likely, expected, counts, counted, np.flatnonzero(counts | has_likely))
 
     @cached_property
     def pool(self) -> Boxes:
