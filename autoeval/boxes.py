@@ -257,7 +257,7 @@ class Reach(NamedTuple):
 
 def check_pixels(
     path: Path,
-    what: str,
+    boxes_name: str,
     boxes: np.ndarray,
     image: np.ndarray,
     images: Sequence[LabelledImage],
@@ -272,7 +272,7 @@ def check_pixels(
     ----------
     path : Path
         The file, for messages.
-    what : str
+    boxes_name : str
         What the boxes are called, for messages.
     boxes, image : ndarray of shape (N, 4) and (N,)
         xyxy, and the image of each.
@@ -294,8 +294,8 @@ def check_pixels(
     """
     if len(boxes) >= ENOUGH_BOXES and boxes.max() <= BEYOND:
         raise InputError(
-            f"{path}: all {what} lie in [0, 1]. Expected pixels: multiply them by the width and "
-            "the height of each image."
+            f"{path}: all {boxes_name} lie in [0, 1]. Expected pixels: multiply them by the width "
+            "and the height of each image."
         )
     unknown = (float("inf"),) * 2
     sizes = np.array([one.size or unknown for one in images], float).reshape(-1, 2)[:, ::-1]
@@ -310,18 +310,18 @@ def check_pixels(
         n_centres += int((x_beyond | y_beyond).sum())
     if n_beyond > OUTSIDE * n and n_centres > MANY_CENTRES * n:
         raise InputError(
-            f"{path}: {n_beyond / n:.0%} of the {what} reach out of their images. Expected bbox as "
-            "[left, top, width, height] in pixels of the image as it is on disk: are these corners "
-            "[x1, y1, x2, y2], or pixels of a resized image?"
+            f"{path}: {n_beyond / n:.0%} of the {boxes_name} reach out of their images. Expected "
+            "bbox as [left, top, width, height] in pixels of the image as it is on disk: are these "
+            "corners [x1, y1, x2, y2], or pixels of a resized image?"
         )
     inside = (boxes[:, 2:] <= BEYOND) & (boxes[:, :2] >= 1 - BEYOND)
     within, in_shares = has_area(boxes) & inside.all(axis=1), tuple[Notice, ...]()
     if within.any():
-        of = [images[k].file_name for k in np.unique(image[within]).tolist()]
+        file_names = [images[k].file_name for k in np.unique(image[within]).tolist()]
         text = (
-            f"{what} that lie in [0, 1], as shares of their images: {np.count_nonzero(within)}, in "
-            f"{len(of)} images ({listed(of)}). Expected pixels in all images: multiply them by the "
-            "width and the height of each image"
+            f"{boxes_name} that lie in [0, 1], as shares of their images: "
+            f"{np.count_nonzero(within)}, in {len(file_names)} images ({listed(file_names)}). "
+            "Expected pixels in all images: multiply them by the width and the height of each image"
         )
         in_shares = (Notice("boxes-in-shares", text),)
     return Reach(n, n_beyond, farthest, in_shares)
@@ -346,13 +346,13 @@ class Numbering:
     positions: bool = False
     decided: bool = True
 
-    def examples(self, way: str, found: Any) -> str:
-        """Name the words that a way gives the commonest numbers; `found` holds the categories."""
-        n_boxes = np.bincount(found.label, minlength=len(found.categories))
+    def examples(self, way: str, boxes: Any) -> str:
+        """Name the words that a way gives the commonest numbers; `boxes` hold the categories."""
+        n_boxes = np.bincount(boxes.label, minlength=len(boxes.categories))
         often = np.argsort(-n_boxes, kind="stable")[:EXAMPLES]
         often = often[n_boxes[often] > 0]
         shown = often if way == self.used else self.others[way][often]
-        return ", ".join(found.categories[k] for k in shown)
+        return ", ".join(boxes.categories[k] for k in shown)
 
 
 NO_NUMBERS = Numbering()
@@ -617,19 +617,19 @@ def same_boxes(first: Boxes, second: Boxes) -> bool:
     --------
     >>> image = LabelledImage("1", "1.jpg", None)
     >>> zero, corners = np.zeros(2, np.int64), np.array([[0.0, 0, 2, 2], [0, 0, 4, 4]])
-    >>> found = Boxes((image,), ("car",), zero, zero, corners, np.array([0.9, 0.2]))
+    >>> boxes = Boxes((image,), ("car",), zero, zero, corners, np.array([0.9, 0.2]))
     >>> swapped = Boxes((image,), ("car",), zero, zero, corners, np.array([0.2, 0.9]))
-    >>> same_boxes(found, found.where(np.array([1, 0]))), same_boxes(found, swapped)
+    >>> same_boxes(boxes, boxes.where(np.array([1, 0]))), same_boxes(boxes, swapped)
     (True, False)
     """
     if not len(first) or len(first) != len(second):
         return False
     rows = [
-        np.column_stack([found.image, found.label, found.boxes, found.scores])
-        for found in (first, second)
+        np.column_stack([boxes.image, boxes.label, boxes.boxes, boxes.scores])
+        for boxes in (first, second)
     ]
-    one, other = (of[np.lexsort(of.T)] for of in rows)
-    return bool((one == other).all())
+    first_rows, second_rows = (columns[np.lexsort(columns.T)] for columns in rows)
+    return bool((first_rows == second_rows).all())
 
 
 def words_of(categories: Categories) -> dict[str, str]:

@@ -118,16 +118,16 @@ def _usage(words: list[str]) -> int:
 
     from autoeval.command_table import GROUPS
 
-    asked = [word for word in words if word not in HELP]
-    group = next((g for g in (asked[:2], asked[:1], []) if _commands(g)), [])
-    complete = asked == group
+    typed = [word for word in words if word not in HELP]
+    group = next((g for g in (typed[:2], typed[:1], []) if _commands(g)), [])
+    complete = typed == group
     stream = sys.stdout if complete else sys.stderr
     if not complete:
         place = len(group)
         next_words = dict.fromkeys(name.split()[place] for name in _commands(group))
-        closest = get_close_matches(asked[place], next_words, n=1)
+        closest = get_close_matches(typed[place], next_words, n=1)
         meant = f": did you mean '{' '.join([*group, *closest])}'?" if closest else ""
-        print(f"error: no command '{' '.join(asked[: place + 1])}'{meant}", file=stream)
+        print(f"error: no command '{' '.join(typed[: place + 1])}'{meant}", file=stream)
     commands_here = _commands(group)
     width = max(map(len, commands_here))
     start = " ".join(["usage: autoeval", *group, "COMMAND [options]"])

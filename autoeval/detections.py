@@ -222,8 +222,10 @@ class Evidence:
 
         All categories of which there is no box share one object, so that they can be measured once.
         """
-        found = [getattr(self, name) for name in BOXES]
-        every = [one for boxes in found for one in (boxes if isinstance(boxes, tuple) else [boxes])]
+        fields = [getattr(self, name) for name in BOXES]
+        every = [
+            one for boxes in fields for one in (boxes if isinstance(boxes, tuple) else [boxes])
+        ]
         present = {int(k) for boxes in every if boxes is not None for k in np.unique(boxes.labels)}
         nothing = self.relabel(np.full(n_categories, -1))
         lookups = np.where(np.eye(n_categories, dtype=bool), 0, -1)

@@ -161,11 +161,11 @@ class Result:
         """
         (_, whole), *rows = self._rows()
         whole_name = f"{self.kind}/{self.target}"
-        others = self.other_targets.items()
+        other_targets = self.other_targets.items()
         numbers = {whole_name: whole["value"]}
         numbers |= {f"{self.kind}/{end}": whole[end] for end in ENDS[1:]}
         numbers |= {f"{whole_name}/{name}": ends["value"] for name, ends in rows}
-        numbers |= {f"{self.kind}/{name}": ends["value"] for name, ends in others}
+        numbers |= {f"{self.kind}/{name}": ends["value"] for name, ends in other_targets}
         return {
             REFUSED.sub("_", name): float(value)
             for name, value in numbers.items()

@@ -69,9 +69,9 @@ class Notice(str):
 
     def __new__(cls, code: str, text: str, severity: Severity = "warning") -> Notice:
         """Make the text, and keep code and severity with it."""
-        made = super().__new__(cls, text)
-        made.code, made.severity = code, severity
-        return made
+        notice = super().__new__(cls, text)
+        notice.code, notice.severity = code, severity
+        return notice
 
     def __getnewargs__(self) -> tuple[str, str, Severity]:  # type: ignore[override]
         return self.code, str(self), self.severity
@@ -141,25 +141,25 @@ def warning_lines(
     """
     ordered = ordered_warnings(warnings)
     unprinted = [warning for warning in ordered if warning not in of_fit]
-    of: dict[Severity, list[Notice]] = {severity: [] for severity in SEVERITIES}
+    by_severity: dict[Severity, list[Notice]] = {severity: [] for severity in SEVERITIES}
     for warning in unprinted:
-        of[warning.severity].append(warning)
+        by_severity[warning.severity].append(warning)
     short = most is not None
     warned = [
         warning
-        for rank, warning in enumerate(of["warning"])
+        for rank, warning in enumerate(by_severity["warning"])
         if most is None or rank < most or warning.code in ALWAYS_PRINTED
     ]
-    printed = of["refused"] + warned + ([] if short else of["note"])
+    printed = by_severity["refused"] + warned + ([] if short else by_severity["note"])
     lines = [
         f"{'note' if warning.severity == 'note' else 'warning'}: {warning}" for warning in printed
     ]
     more = {
-        "more warning": len(of["warning"]) - len(warned),
-        "note": len(of["note"]) if short else 0,
+        "more warning": len(by_severity["warning"]) - len(warned),
+        "note": len(by_severity["note"]) if short else 0,
     }
     if any(more.values()):
-        named = " and ".join(counted(n, what) for what, n in more.items() if n)
+        named = " and ".join(counted(n, noun) for noun, n in more.items() if n)
         verb, them = ("is", "it") if sum(more.values()) == 1 else ("are", "them")
         lines.append(f"{named} {verb} on the page; --verbose prints {them}")
     n_repeated = len(ordered) - len(unprinted)
@@ -191,7 +191,7 @@ def listed(items: Collection[object], most: int = 5) -> str:
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
-def listed_near(wanted: Collection[str], known: Sequence[str], most: int = 20) -> str:
+def listed_near(wanted: Collection[str], names: Sequence[str], most: int = 20) -> str:
     """Name what is known, by default all; of more than `most` those that are spelt alike first.
 
     Examples
@@ -199,11 +199,11 @@ def listed_near(wanted: Collection[str], known: Sequence[str], most: int = 20) -
     >>> listed_near(["bycicle"], ["ant", "bicycle", "cat"], most=2)
     'bicycle, ant and 1 more'
     """
-    if len(known) <= most:
-        return ", ".join(known)
-    near = [get_close_matches(word, known, n=most // 2) for word in wanted]
+    if len(names) <= most:
+        return ", ".join(names)
+    near = [get_close_matches(word, names, n=most // 2) for word in wanted]
     first = dict.fromkeys(word for words in near for word in words)
-    return listed([*first, *(word for word in known if word not in first)], most)
+    return listed([*first, *(word for word in names if word not in first)], most)
 
 
 def short_names(paths: Sequence[PathLike]) -> list[str]:

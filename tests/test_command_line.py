@@ -14,7 +14,7 @@ from autoeval.cli import main
 from autoeval.command_table import COMMANDS
 from autoeval.commands import command_line
 from autoeval.commands.command_line import (
-    Given,
+    Invocation,
     function_parameters,
     help_of,
     options_of,
@@ -206,14 +206,14 @@ def test_each_parameter_keeps_its_own_words(name, words, kept):
 def test_what_was_typed_is_kept_for_the_line_on_the_next_step():
     words = ["--labels=a b", "--category", "x", "--category", "y=z", "--trained-here"]
     given = read_words("fit", COMMANDS["fit"], words)
-    assert isinstance(given, Given)
+    assert isinstance(given, Invocation)
     assert given.words["labels"] == ["--labels", "a b"]
     assert given.words["categories"] == ["--category", "x", "--category", "y=z"]
     assert given.words["trained_here"] == ["--trained-here"]
     assert given.command_line.startswith("autoeval fit '--labels=a b'")
 
 
-GIVEN = Given({"plan": "p", "labels": None, "images": "i"}, {}, "autoeval")
+GIVEN = Invocation({"plan": "p", "labels": None, "images": "i"}, {}, "autoeval")
 
 
 @pytest.mark.parametrize("until", [0.0, -1.0, float("inf")])

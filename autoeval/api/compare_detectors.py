@@ -321,8 +321,8 @@ def _refuse_unread(
     if of_images["images"] is None and not predictions:
         raise InputError("Expected --images PATH, or --predictions of each detector.")
     if not predictions:
-        given = {name: value or None for name, value in of_files.items()}
-        refuse_given(given, "is about --predictions: give them, too, or leave it out.")
+        options = {name: value or None for name, value in of_files.items()}
+        refuse_given(options, "is about --predictions: give them, too, or leave it out.")
     img_dir, every = {"img_dir": of_images["img_dir"]}, {"every": of_images["every"]}
     if labels is None:
         refuse_given({"words": of_images["words"] or None}, "goes with --labels")
@@ -374,35 +374,35 @@ def _boxes(
     from autoeval.estimation.given import Predictions
     from autoeval.model.pair_table import REFERENCE_AP
 
-    given = predictions or [None] * len(fits)
-    if len(given) != len(fits):
+    items = predictions or [None] * len(fits)
+    if len(items) != len(fits):
         raise InputError(
             f"Expected predictions of each of {len(fits)} detectors, in their order, but got "
-            f"{len(given)}."
+            f"{len(items)}."
         )
-    facts = [dict[str, Any]() for _ in given]
+    facts = [dict[str, Any]() for _ in items]
     for name, values in of_files.items():
         single = isinstance(values, str | os.PathLike | Mapping)
         listed = [values] if single else list(values) or [None]
-        if len(listed) not in (1, len(given)):
+        if len(listed) not in (1, len(items)):
             raise InputError(
                 f"Expected --{name} once for all --predictions, or once for each, but got "
-                f"{len(listed)} for {len(given)}."
+                f"{len(listed)} for {len(items)}."
             )
         for k, of_file in enumerate(facts):
             of_file[name] = listed[k % len(listed)]
     with_reference = {name for name, fitted in fits.items() if REFERENCE_AP in fitted.rows_}
     of_reference = {name: of_run.get(name) for name in ("reference", "reference_names")}
-    found: dict[str, Predictions | Detector | None] = {}
-    for (name, fitted), item, said in zip(fits.items(), given, facts, strict=True):
+    boxes_by_name: dict[str, Predictions | Detector | None] = {}
+    for (name, fitted), item, item_facts in zip(fits.items(), items, facts, strict=True):
         if item is not None:
             of_item = of_reference if name in with_reference or not with_reference else {}
-            found[name] = given_boxes_of(item, {**said, **of_item})
+            boxes_by_name[name] = given_boxes_of(item, {**item_facts, **of_item})
             continue
-        found[name] = detector_of_fit(fitted, of_run)
+        boxes_by_name[name] = detector_of_fit(fitted, of_run)
     paths = [
         Path(boxes.path).resolve()
-        for boxes in found.values()
+        for boxes in boxes_by_name.values()
         if isinstance(boxes, Predictions) and isinstance(boxes.path, str | os.PathLike)
     ]
     if twice := [path for path in paths if paths.count(path) > 1]:
@@ -410,4 +410,4 @@ def _boxes(
             f"{twice[0]} is given as the predictions of two detectors, so that nothing is compared:"
             " give each detector its own, in the order of the fits."
         )
-    return found
+    return boxes_by_name

@@ -118,16 +118,16 @@ def detect(
     output = Path(output)
     if output.suffix != SUFFIX:
         raise InputError(f"Expected an output that ends in {SUFFIX} but got {output}.")
-    given = _detector(detector, run)
+    runner = _detector(detector, run)
     pictures = list_images(found_images({"images": images, "img_dir": img_dir, "every": every}))
     observer = keeping(
-        Observer(given.loaded, own_words(given.loaded), PassSettings(), reading=given.reading),
-        given.keeping(work_dir),
+        Observer(runner.loaded, own_words(runner.loaded), PassSettings(), reading=runner.reading),
+        runner.keeping(work_dir),
     )
     names, samples = _file_names(pictures), UnlabelledSamples(pictures)
     # The file is begun after a kept pass has ended: until then a kill leaves nothing of it.
     with observer.begin(samples, len(samples), WHAT) as bar, atomic_path(output) as temporary:
-        _write(temporary, observer, names, samples, given.spec, bar)
+        _write(temporary, observer, names, samples, runner.spec, bar)
     return read_predictions(output)
 
 
@@ -150,21 +150,21 @@ def _detector(detector: Any, run: DetectorOptions) -> Detector:
     check_names(run, DetectorOptions)
     if isinstance(detector, Detector):
         refuse_given(run, "is said by the detector itself: leave it out.")
-        given = detector
+        runner = detector
     else:
-        made = given_boxes_of(None, {**run, "detector": detector})
-        if not isinstance(made, Detector):
+        box_source = given_boxes_of(None, {**run, "detector": detector})
+        if not isinstance(box_source, Detector):
             raise InputError(f"Expected a detector that is run but got {detector}.")
-        given = made
-    if given.reference is not None:
+        runner = box_source
+    if runner.reference is not None:
         raise InputError(
             "A reference is another detector: run it by a call of its own, and leave it out here."
         )
-    if given.spec is None:
-        return given
-    made = Detector(given.spec.with_low_scores(), executor=given.executor)
-    made.reading = given.reading
-    return made
+    if runner.spec is None:
+        return runner
+    low_score_runner = Detector(runner.spec.with_low_scores(), executor=runner.executor)
+    low_score_runner.reading = runner.reading
+    return low_score_runner
 
 
 def _write(
@@ -205,10 +205,10 @@ def _write(
     sizes: dict[str, tuple[int, int]] = {}
     try:
         for sample, seen in observer.each(samples, log=log):
-            found = seen.clean
+            detections = seen.clean
             sizes[sample.image_id] = seen.image_size
-            words_of_boxes = [words[k] for k in found.labels]
-            writer.add(names[sample.image_id], found.boxes, found.scores, words_of_boxes)
+            words_of_boxes = [words[k] for k in detections.labels]
+            writer.add(names[sample.image_id], detections.boxes, detections.scores, words_of_boxes)
             bar.update()
         log.check(len(sizes))
         read = [k for k in range(len(pictures)) if k not in log.unreadable]

@@ -147,8 +147,8 @@ def fit(
         raise InputError(
             "One at a time: fit the labels and the task by themselves, then join both (--join)."
         )
-    given = given_boxes_of(predictions, boxes)
-    if given is None:
+    box_source = given_boxes_of(predictions, boxes)
+    if box_source is None:
         raise InputError(
             "Expected either predictions (--predictions PATH) or a detector (--detector ALIAS)."
         )
@@ -156,7 +156,7 @@ def fit(
         del typed["data_root"]
         refuse_given(typed, "is for --labels, and a task has its own")
         return fit_task(
-            task, given, data_root=data_root, target=target, level=level, work_dir=work_dir
+            task, box_source, data_root=data_root, target=target, level=level, work_dir=work_dir
         )
     if labels is None:
         raise InputError("Expected either labels (--labels PATH) or a task (--task FILE).")
@@ -164,9 +164,9 @@ def fit(
     settings = FitSettings(target, level, trained_here)
     folder = None if work_dir is None else Path(work_dir)
     named = named_categories(categories) if categories else None
-    if isinstance(given, Predictions):
+    if isinstance(box_source, Predictions):
         fitted = fit_files(
-            given,
+            box_source,
             labels,
             img_dir=img_dir,
             group=group,
@@ -180,7 +180,7 @@ def fit(
             f"{type(labels).__name__}: give the path of the labels."
         )
     fitted = fit_labelled(
-        given,
+        box_source,
         labels,
         img_dir=img_dir,
         group=group,
@@ -231,15 +231,15 @@ def fit_task(
 
     check_level(level)
     folder = None if work_dir is None else Path(work_dir)
-    given = given_boxes(predictions)
+    box_source = given_boxes(predictions)
     settings = FitSettings(target, level)
     if isinstance(task, str | os.PathLike):
         task = load_task(task, data_root)
     elif data_root is not None:
         raise InputError("`data_root` is for a task file, and this task is loaded: leave it out.")
-    if isinstance(given, Predictions):
-        return write_fit_outputs(fit_site_files(given, task, settings), folder)
-    return write_fit_outputs(fit_sites(given, task, folder=folder, settings=settings), folder)
+    if isinstance(box_source, Predictions):
+        return write_fit_outputs(fit_site_files(box_source, task, settings), folder)
+    return write_fit_outputs(fit_sites(box_source, task, folder=folder, settings=settings), folder)
 
 
 def join_fits_at(

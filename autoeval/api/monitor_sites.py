@@ -187,8 +187,8 @@ def monitor(
         fitted_sites=dict(known_sites or {}),
         labelled={site: labelled_level(level) for site, level in (labelled or {}).items()},
     )
-    given = given_boxes_of(predictions, boxes, fitted.loading_.get("detector"))
-    by_files = isinstance(given, Predictions)
+    box_source = given_boxes_of(predictions, boxes, fitted.loading_.get("detector"))
+    by_files = isinstance(box_source, Predictions)
     if by_files:
         reason = "is about images that a detector is run on, and --predictions need none of it."
         refuse_given({"img_dir": img_dir}, reason)
@@ -204,30 +204,34 @@ def monitor(
         words=(),
         of_fit=fitted.categories_,
         named=named_categories(categories),
-        of_site={site: named_categories(of) or {} for site, of in (site_categories or {}).items()},
+        of_site={
+            site: named_categories(words) or {} for site, words in (site_categories or {}).items()
+        },
         present=present,
     )
     store = MonitorStore(work_dir)
     shared = WatchedSites(fitted, store, settings, of_sites)
     files: tuple[ImageFile, ...] = ()
-    if isinstance(given, Predictions):
-        monitored = monitor_predictions(given, shared, images_list=images, time_form=time)
+    if isinstance(box_source, Predictions):
+        monitored = monitor_predictions(box_source, shared, images_list=images, time_form=time)
     else:
         files = _image_files(images, img_dir)
-        run = given or Detector(fitted.load_detector())
+        run = box_source or Detector(fitted.load_detector())
         monitored = monitor_images(files, run, Clock(time), shared)
     if against is not None:
-        other, lost = load_estimator(against), tuple[Notice, ...]()
-        if isinstance(given, Predictions):
+        candidate_fit, lost = load_estimator(against), tuple[Notice, ...]()
+        if isinstance(box_source, Predictions):
             assert against_predictions is not None
             sites, lost = sites_of_predictions(
-                fitted, other, given, against_predictions, of_sites, images
+                fitted, candidate_fit, box_source, against_predictions, of_sites, images
             )
         else:
-            _observe(other, given, files, Path(work_dir), time, depth, boxes.get("device"))
+            _observe(
+                candidate_fit, box_source, files, Path(work_dir), time, depth, boxes.get("device")
+            )
             sites = sites_of_records(store, MonitorStore(store.folder / CANDIDATE), of_sites)
         table, not_compared = compare_at_sites(
-            fitted, other, sites, categories=of_sites.named, known=against_known
+            fitted, candidate_fit, sites, categories=of_sites.named, known=against_known
         )
         monitored = replace(monitored, candidate=(table, (*lost, *not_compared)))
     return replace(monitored, pictures={image.image_id: image.path for image in files})
@@ -258,8 +262,8 @@ def _image_files(images: Any, img_dir: Any) -> tuple[ImageFile, ...]:
 
 
 def _observe(
-    other: AccuracyEstimator,
-    given: Any,
+    other_fit: AccuracyEstimator,
+    first_detector: Any,
     files: tuple[ImageFile, ...],
     folder: Path,
     time: str,
@@ -270,9 +274,9 @@ def _observe(
 
     Parameters
     ----------
-    other : AccuracyEstimator
+    other_fit : AccuracyEstimator
         Fit of the other detector, which knows how it is loaded.
-    given : Detector, optional
+    first_detector : Detector, optional
         How the first one is run: its reading, its executor, and its reference where the other fit
         reads one, too.
     files : tuple of ImageFile
@@ -290,14 +294,16 @@ def _observe(
     from autoeval.monitoring.read_sites import observe_images
     from autoeval.monitoring.windows import Clock
 
-    kept = other.loading_.get("detector")
+    kept = other_fit.loading_.get("detector")
     run = Detector(
         DetectorSpec.from_dict({**kept, "device": device or kept.get("device")})
         if kept
-        else other.load_detector(),
-        reference=given.reference if given and REFERENCE_AP in other.rows_ else None,
-        executor=given.executor if given else None,
+        else other_fit.load_detector(),
+        reference=first_detector.reference
+        if first_detector and REFERENCE_AP in other_fit.rows_
+        else None,
+        executor=first_detector.executor if first_detector else None,
     )
-    run.reading = given.reading if given else run.reading
+    run.reading = first_detector.reading if first_detector else run.reading
     store, clock = MonitorStore(folder / CANDIDATE), Clock(time)
-    observe_images(files, other, run, store, clock, depth)
+    observe_images(files, other_fit, run, store, clock, depth)

@@ -287,12 +287,12 @@ def given_boxes_of(
 
     check_names(options)
     if predictions is not None:
-        made = given_boxes(predictions)
-        if not isinstance(made, Predictions) or made is predictions:
+        box_source = given_boxes(predictions)
+        if not isinstance(box_source, Predictions) or box_source is predictions:
             refuse_given(
                 options, "is said by the object itself", (*OF_FILES, *OF_A_RUN, "reference")
             )
-            return made
+            return box_source
         refuse_given(options, "is about running a detector, and --predictions need none", OF_A_RUN)
         if options.get("reference_names") and not options.get("reference"):
             raise InputError("--reference-names goes with --reference: give that, too.")
@@ -337,20 +337,20 @@ def detector_of_fit(fitted: AccuracyEstimator, options: Mapping[str, Any]) -> An
     loading, loaded = fitted.loading_.get("detector"), fitted.detector_
     if loading is None and loaded is None:  # fitted on files, which is refused where it is read
         return None
-    made = given_boxes_of(None, options, loading)
-    if made is None and loaded is not None:
+    box_source = given_boxes_of(None, options, loading)
+    if box_source is None and loaded is not None:
         return Detector(loaded)  # in this process
-    return made
+    return box_source
 
 
-def check_names(options: Mapping[str, Any], known: type = SiteOptions) -> None:
+def check_names(options: Mapping[str, Any], allowed: type = SiteOptions) -> None:
     """Raise `TypeError` for a keyword that there is not, as Python does for other parameters.
 
     Parameters
     ----------
     options : mapping
         As given.
-    known : type
+    allowed : type
         The `TypedDict` that has them.
 
     Examples
@@ -360,7 +360,7 @@ def check_names(options: Mapping[str, Any], known: type = SiteOptions) -> None:
         ...
     TypeError: got an unexpected keyword argument 'devise'
     """
-    unknown = sorted(set(options) - set(known.__annotations__))
+    unknown = sorted(set(options) - set(allowed.__annotations__))
     if unknown:
         raise TypeError(f"got an unexpected keyword argument {unknown[0]!r}")
 
@@ -388,17 +388,17 @@ def _reference(options: Mapping[str, Any]) -> Any:
     from autoeval.io.predictions.formats import SUFFIXES
     from autoeval.words import listed
 
-    given = options.get("reference")
-    given = [given] if isinstance(given, str | os.PathLike) else given
-    if not given:
+    references = options.get("reference")
+    references = [references] if isinstance(references, str | os.PathLike) else references
+    if not references:
         refuse_given(options, "goes with --reference", ("reference_checkpoint", "reference_names"))
         return None
-    if len(given) > 1:
+    if len(references) > 1:
         raise InputError(
             "Expected one --reference with a detector that is run but got "
-            f"{listed(given)}: several are given by their boxes, with --predictions."
+            f"{listed(references)}: several are given by their boxes, with --predictions."
         )
-    (named,) = given
+    (named,) = references
     if not isinstance(named, str):
         return named
     if named.endswith(SUFFIXES) or Path(named).is_dir():
@@ -434,8 +434,8 @@ def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
         refuse_given(
             options, "is for a detector that is named, and this one is loaded", OF_A_DETECTOR
         )
-        made = given_boxes(named)
-        return made.detector if isinstance(made, Detector) else named
+        box_source = given_boxes(named)
+        return box_source.detector if isinstance(box_source, Detector) else named
     changes = {name: options[name] for name in OF_A_DETECTOR if options.get(name)}
     if "network_precision" in changes:
         changes["precision"] = changes.pop("network_precision")
@@ -446,14 +446,14 @@ def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
     return DetectorSpec.from_dict({**loading, **changes}) if loading else None
 
 
-def cfg_options_of(given: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
+def cfg_options_of(options: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
     """Read words such as ``KEY=VALUE`` as MMDetection does; a mapping is what it is.
 
     Without mmengine values are Python's literals, or else words: other frameworks nest nothing.
 
     Parameters
     ----------
-    given : mapping, or sequence of str
+    options : mapping, or sequence of str
         As given by ``--cfg-options``.
 
     Raises
@@ -466,9 +466,9 @@ def cfg_options_of(given: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any
     >>> cfg_options_of({"conf": 0.01})
     {'conf': 0.01}
     """
-    if isinstance(given, Mapping):
-        return given
-    bare = [word for word in given if "=" not in word]
+    if isinstance(options, Mapping):
+        return options
+    bare = [word for word in options if "=" not in word]
     if bare:
         raise InputError(
             f"Expected --cfg-options as KEY=VALUE, such as model.test_cfg.score_thr=0.01, but got "
@@ -477,10 +477,12 @@ def cfg_options_of(given: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any
     try:
         from mmengine.config import DictAction
     except ModuleNotFoundError:
-        return {name: _literal(value) for name, _, value in (word.partition("=") for word in given)}
+        return {
+            name: _literal(value) for name, _, value in (word.partition("=") for word in options)
+        }
     parser = argparse.ArgumentParser()
     parser.add_argument("--cfg-options", nargs="+", action=DictAction)
-    read: Mapping[str, Any] = parser.parse_args(["--cfg-options", *given]).cfg_options
+    read: Mapping[str, Any] = parser.parse_args(["--cfg-options", *options]).cfg_options
     return read
 
 
@@ -601,32 +603,34 @@ def predict_site(
     """
     from autoeval.estimation.given import Predictions
 
-    given = {name: options.get(name) for name in SITE}  # a group may be the number 0
-    site: dict[str, Any] = {name: of for name, of in given.items() if of or of == 0}
+    site_options = {name: options.get(name) for name in SITE}  # a group may be the number 0
+    site: dict[str, Any] = {
+        name: value for name, value in site_options.items() if value or value == 0
+    }
     site |= {"categories": options.get("categories"), "score_thr": score_thr, "iou": iou}
     boxes = given_boxes_of(predictions, options, fitted.loading_.get("detector"))
     images = options.get("images")
     if isinstance(boxes, Predictions):
         refuse_given(options, "is about running a detector, and --predictions need none", ["every"])
-        made = fitted.predict(boxes, images=images, **site)
+        estimate = fitted.predict(boxes, images=images, **site)
         folder = options.get("img_dir")
-        if folder is None or made.site is None:
-            return made
+        if folder is None or estimate.site is None:
+            return estimate
         from autoeval.io.image_lists import ImageFile
 
         # where the images lie, so that the page can show some
-        paths = [Path(folder) / image.file_name for image in made.site.boxes.images]
-        found = [
+        paths = [Path(folder) / image.file_name for image in estimate.site.boxes.images]
+        image_files = [
             ImageFile(image.image_id, path)
-            for image, path in zip(made.site.boxes.images, paths, strict=True)
+            for image, path in zip(estimate.site.boxes.images, paths, strict=True)
             if path.is_file()
         ]
-        if not found:
+        if not image_files:
             raise InputError(
                 f"Expected the listed images in {folder}, but none of the {len(paths)} is "
                 f"there, first {paths[0]}: correct --img-dir, or leave it out."
             )
-        return replace(made, site=replace(made.site, images=found))
+        return replace(estimate, site=replace(estimate.site, images=image_files))
     pictures = found_images(options, labels=True)
     keep = boxes.keeping(work_dir) if boxes else None
     if fitted.detector_ is not None and options.get("detector") is None and predictions is None:

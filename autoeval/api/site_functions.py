@@ -121,7 +121,7 @@ def estimate(
         if fit_predictions is not None or trained_here:
             name = "--fit-predictions" if fit_predictions is not None else "--trained-here"
             raise InputError(f"{name} goes with --fit-labels: give that, too, or leave it out.")
-        given = USUAL_FIT if estimator is None else estimator
+        chosen_estimator = USUAL_FIT if estimator is None else estimator
     else:
         if estimator is not None:
             raise InputError("Expected either --estimator or --fit-labels, which makes one.")
@@ -129,9 +129,9 @@ def estimate(
             site = {**site, "images": found_images(site, labels=True)}
             site.pop("every", None)
             site.pop("img_dir", None)
-        given = _fitted_here(fit_labels, fit_predictions, trained_here, work_dir, site)
-        of_fit = given.fit_result_.warnings if given.fit_result_ else ()
-    fitted = load_estimator(given, target, score_thr, iou)
+        chosen_estimator = _fitted_here(fit_labels, fit_predictions, trained_here, work_dir, site)
+        of_fit = chosen_estimator.fit_result_.warnings if chosen_estimator.fit_result_ else ()
+    fitted = load_estimator(chosen_estimator, target, score_thr, iou)
     estimated = predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
     # Nobody has seen the result of a fit that is made here.
     return replace(estimated, warnings=tuple(dict.fromkeys((*of_fit, *estimated.warnings))))
@@ -256,17 +256,17 @@ def plan_labels(
     from autoeval.comparison.paired_labels import plan_difference
 
     assert estimated.site is not None
-    other = load_estimator(compare).for_target(fitted.target)
+    other_fit = load_estimator(compare).for_target(fitted.target)
     boxes, keep = compare_predictions, None
     if not isinstance(boxes, Predictions | None):  # read as the boxes of the first detector are
         of_files: dict[str, Any] = {name: site.get(name) for name in OF_FILES}
-        if REFERENCE_AP in other.rows_:
+        if REFERENCE_AP in other_fit.rows_:
             of_files |= {name: site.get(name) for name in ("reference", "reference_names")}
         boxes = given_boxes_of(boxes, of_files)
     if boxes is None:
-        boxes = detector_of_fit(other, {name: site.get(name) for name in HOW_IT_RUNS})
+        boxes = detector_of_fit(other_fit, {name: site.get(name) for name in HOW_IT_RUNS})
         keep = boxes and boxes.keeping(folder and folder / "compared")
-    there = other.read_site(
+    other_site = other_fit.read_site(
         boxes,
         images=found_images(site) if compare_predictions is None else site.get("images"),
         categories=site.get("categories"),
@@ -275,8 +275,8 @@ def plan_labels(
     )
     name = str(compare) if isinstance(compare, str | os.PathLike) else "the other detector"
     return plan_difference(
-        {"the detector": fitted, name: other},
-        {"the detector": estimated.site, name: there},
+        {"the detector": fitted, name: other_fit},
+        {"the detector": estimated.site, name: other_site},
         folder,
         request,
         prelabel=prelabel,
@@ -440,8 +440,8 @@ def threshold(
         raise InputError("--words goes with --labels: give that, too, or leave it out.")
     start = None
     if plan is not None:
-        given = {"estimator": estimator, "predictions": predictions, **site}
-        refuse_given(given, "has no use with --plan", [n for n in given if n != "img_dir"])
+        options = {"estimator": estimator, "predictions": predictions, **site}
+        refuse_given(options, "has no use with --plan", [n for n in options if n != "img_dir"])
         curve, warnings, level = _curve_of_plan(plan, labels, words, site, iou)
     elif estimator is not None:
         fitted = load_estimator(estimator)
@@ -577,9 +577,11 @@ def _curve_of_labelled_set(
             "Expected --estimator FILE with a new site, --plan DIR with its --labels, or the "
             "--labels and --predictions of a labelled set."
         )
-    given: dict[str, Any] = {**site, "words": words}
+    options: dict[str, Any] = {**site, "words": words}
     unread = ("images", "every", "present", "site", "group", "reference", "words")
-    refuse_given(given, "has no use with the --labels and --predictions of a labelled set", unread)
+    refuse_given(
+        options, "has no use with the --labels and --predictions of a labelled set", unread
+    )
     named = named_categories(site.get("categories"))
     labelled = labels_with_files(
         labels,

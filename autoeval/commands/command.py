@@ -24,7 +24,7 @@ class Command(NamedTuple):
         Parameters of the function that are no options.
     around : str
         ``module:name`` of a context manager around the call of the function; it takes what was
-        `Given`, and refuses options of `show` before anything is read.
+        `Invocation`, and refuses options of `show` before anything is read.
     more : str
         ``module:name`` of a function that returns what the help says below the options.
     """

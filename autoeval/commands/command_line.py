@@ -234,7 +234,7 @@ def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
     return named_values(texts, option, "WORD=CATEGORY") or None
 
 
-def named_categories(given: Sequence[str] | None) -> dict[str, list[str]] | None:
+def named_categories(texts: Sequence[str] | None) -> dict[str, list[str]] | None:
     """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing.
 
     Parameters
@@ -253,7 +253,7 @@ def named_categories(given: Sequence[str] | None) -> dict[str, list[str]] | None
     {'vehicle': ['car', 'bus'], 'person': ['person']}
     """
     categories: dict[str, list[str]] = {}
-    for name, _, words in (text.partition("=") for text in given or []):
+    for name, _, words in (text.partition("=") for text in texts or []):
         if not name:
             raise InputError("Expected --category NAME or NAME=WORD,... but got no name.")
         its_words = categories.setdefault(name, [])
@@ -261,7 +261,7 @@ def named_categories(given: Sequence[str] | None) -> dict[str, list[str]] | None
     return {name: words or [name] for name, words in categories.items()} or None
 
 
-def categories_of_sites(given: Sequence[Sequence[str]]) -> dict[str, dict[str, list[str]]]:
+def categories_of_sites(pairs: Sequence[Sequence[str]]) -> dict[str, dict[str, list[str]]]:
     """Read ``SITE NAME[=WORD,...]`` of ``--site-category``: the categories of single sites.
 
     Parameters
@@ -280,7 +280,7 @@ def categories_of_sites(given: Sequence[Sequence[str]]) -> dict[str, dict[str, l
     {'gate': {'vehicle': ['car', 'bus']}}
     """
     texts: dict[str, list[str]] = {}
-    for words in given:
+    for words in pairs:
         if len(words) != 2:
             raise InputError(
                 f"Expected --site-category SITE NAME[=WORD,...] but got '{' '.join(words)}'."
@@ -389,7 +389,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Given:
+class Invocation:
     """What was typed, for pages and for the line on the next step.
 
     Parameters
@@ -433,26 +433,26 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
         whole = "--help-all" in words
         print(help_of(name, command) if whole else short_help(name, command))
         return 0
-    given = read_words(name, command, words)
-    check_outputs(given.values, command)
+    invocation = read_words(name, command, words)
+    check_outputs(invocation.values, command)
     function = resolve_name(command.function)
     passed = {
-        name: given.values[name]
+        name: invocation.values[name]
         for name in function_parameters(function)
-        if name in given.words or is_given(given.values.get(name))
+        if name in invocation.words or is_given(invocation.values.get(name))
     }
-    TYPED.set(given.command_line)
-    with resolve_name(command.around)(given) if command.around else nullcontext():
+    TYPED.set(invocation.command_line)
+    with resolve_name(command.around)(invocation) if command.around else nullcontext():
         result = function(**passed)
     if not command.show:
         return int(result or 0)
     show = resolve_name(command.show)
     shown = {
-        name: given.values[name]
+        name: invocation.values[name]
         for name, parameter in inspect.signature(show).parameters.items()
         if parameter.kind is parameter.KEYWORD_ONLY
     }
-    status: int = show(result, given, **shown)
+    status: int = show(result, invocation, **shown)
     return status
 
 
@@ -491,7 +491,7 @@ def check_outputs(values: Mapping[str, Any], command: Command) -> None:
             raise InputError(f"Expected {typed} as a {kind} but got '{value}': {reason}.")
 
 
-def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
+def read_words(name: str, command: Command, words: Sequence[str]) -> Invocation:
     """Read what was typed behind the name of a command.
 
     Parameters
@@ -538,7 +538,7 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Given:
         from autoeval.words import masked_address
 
         shown = [word.replace(secret, masked_address(secret)) for word in words]
-    return Given(values, as_typed, shlex.join(["autoeval", *name.split(), *shown]))
+    return Invocation(values, as_typed, shlex.join(["autoeval", *name.split(), *shown]))
 
 
 def words_by_parameter(
@@ -581,19 +581,21 @@ def words_by_parameter(
         else:
             plain.append(re.sub("^-(?![a-zA-Z_])", DASH, word))
     try:
-        found, left = parser.parse_known_args(plain)
+        parsed, left = parser.parse_known_args(plain)
     except ArgumentError as error:
         raise InputError(
             f"Expected a value behind {error.argument_name}; --help explains it."
         ) from None
     unknown = next((word.partition("=")[0] for word in left if word.startswith("-")), "")
     if unknown:
-        known = {typed.lstrip("-"): typed for option in options.values() for typed in option.typed}
-        closest = get_close_matches(unknown.lstrip("-"), known, n=1)
-        meant = f": did you mean {known[closest[0]]}?" if closest else "; --help lists them."
+        spellings = {
+            typed.lstrip("-"): typed for option in options.values() for typed in option.typed
+        }
+        closest = get_close_matches(unknown.lstrip("-"), spellings, n=1)
+        meant = f": did you mean {spellings[closest[0]]}?" if closest else "; --help lists them."
         raise InputError(f"Expected an option of autoeval {name} but got {unknown}{meant}")
     left += words[end + 1 :]
-    by_parameter = vars(found)
+    by_parameter = vars(parsed)
     for parameter in command.positional:
         n_words = len(left) if options[parameter].several else 1
         by_parameter |= {parameter: [left[:n_words]]} if left else {}
@@ -634,10 +636,10 @@ def value_of(option: Option, words: Sequence[str]) -> Any:
         expected = " or ".join(option.choices) or NUMBERS.get(option.kind, "")
         try:
             values.append(option.kind(word))
-            known = not option.choices or word in option.choices
+            allowed = not option.choices or word in option.choices
         except ValueError:
-            known = False
-        if not known:
+            allowed = False
+        if not allowed:
             raise InputError(f"Expected {expected} behind {option.typed[0]} but got '{word}'.")
     return values if option.several else values[0]
 
@@ -726,13 +728,13 @@ def option_dictionaries(function: Callable[..., Any]) -> list[type]:
     """
     annotations = [str(p.annotation) for p in inspect.signature(function).parameters.values()]
     unpacked = [text[len("Unpack[") : -1] for text in annotations if text.startswith("Unpack[")]
-    waiting, found = [function.__globals__[name] for name in unpacked], []
+    waiting, dictionaries = [function.__globals__[name] for name in unpacked], []
     while waiting:
         options = waiting.pop(0)
-        found.append(options)
+        dictionaries.append(options)
         bases = getattr(options, "__orig_bases__", ())
         waiting[:0] = [base for base in bases if hasattr(base, "__annotations__")]
-    return found
+    return dictionaries
 
 
 def short_help(name: str, command: Command) -> str:
@@ -820,15 +822,15 @@ def _explained(command: Command) -> dict[str, str]:
     documented: list[Any] = [function]
     documented += [resolve_name(command.show)] if command.show else []
     documented += [options for options in option_dictionaries(function) if options.__doc__]
-    found: dict[str, str] = {}
+    help_texts: dict[str, str] = {}
     for documented_object in documented:
         for name, text in _documented(documented_object).items():
             if shared := re.match(r"As in `([\w.]+)`\.", text):
                 module, _, options = shared[1].rpartition(".")
                 whole = _documented(resolve_name(f"{module}:{options}"))
                 text = whole[name] + text[shared.end() :]
-            found.setdefault(name, text)
-    return found
+            help_texts.setdefault(name, text)
+    return help_texts
 
 
 def _documented(documented_object: Any) -> dict[str, str]:

@@ -15,7 +15,7 @@ from autoeval.errors import InputError
 from autoeval.labels import PLAN
 
 if TYPE_CHECKING:
-    from autoeval.commands.command_line import Given
+    from autoeval.commands.command_line import Invocation
     from autoeval.comparison.comparison import Comparison, Gate
     from autoeval.runtime.files import PathLike
 
@@ -23,12 +23,12 @@ STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
 
 
 @contextmanager
-def around(given: Given) -> Iterator[None]:
+def around(invocation: Invocation) -> Iterator[None]:
     """Refuse, before anything is read, a gate that cannot fail.
 
     Parameters
     ----------
-    given : Given
+    invocation : Invocation
         What was typed.
 
     Raises
@@ -38,17 +38,17 @@ def around(given: Given) -> Iterator[None]:
     """
     from autoeval.comparison.comparison import check_max_loss
 
-    max_loss = given.values["max_loss"]
+    max_loss = invocation.values["max_loss"]
     if max_loss is not None:
         check_max_loss(max_loss / 100)
-    elif given.values["undecided"]:
+    elif invocation.values["undecided"]:
         raise InputError("--undecided is about a gate: give --max-loss, too, or leave it out.")
     yield
 
 
 def show(
     result: Comparison,
-    given: Given,
+    invocation: Invocation,
     *,
     max_loss: float | None = None,
     undecided: Literal["pass", "fail"] | None = None,
@@ -83,16 +83,16 @@ def show(
     from autoeval.report.page import PAGE, about, print_result, written_files
     from autoeval.runtime.files import write_text
 
-    typed = given.values
+    typed = invocation.values
     gate = None if max_loss is None else result.gate(max_loss / 100)
     facts = about(
-        given.command_line,
-        detectors=", ".join(given.words["estimators"]),
+        invocation.command_line,
+        detectors=", ".join(invocation.words["estimators"]),
         images=typed["images"],
         predictions=", ".join(typed["predictions"] or ()),
         labels=typed["labels"],
     )
-    label_command = after_compare(given, result, gate)
+    label_command = after_compare(invocation, result, gate)
     values = comparison_values(result, gate, facts, label_command)
     print_result(comparison_text(result, gate, verbose=verbose), values, as_json=json)
     written = comparison_page(result, gate, facts).write(Path(work_dir) / PAGE, values)
@@ -108,7 +108,7 @@ def show(
     return STATUS[gate.outcome]
 
 
-def after_compare(given: Given, result: Comparison, gate: Gate | None = None) -> str:
+def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None = None) -> str:
     """Return the command that plans labels of what shows the difference of two detectors.
 
     Of the best two, or of what leaves a gate undecided. There is none (an empty text) where these
@@ -116,7 +116,7 @@ def after_compare(given: Given, result: Comparison, gate: Gate | None = None) ->
 
     Parameters
     ----------
-    given : Given
+    invocation : Invocation
         What was typed.
     result : Comparison
         Of the detectors that were given.
@@ -126,7 +126,7 @@ def after_compare(given: Given, result: Comparison, gate: Gate | None = None) ->
     from autoeval.api.compare_detectors import NOT_FILES
     from autoeval.api.options import load_estimator
 
-    typed = given.values
+    typed = invocation.values
     files = typed["predictions"] or [NOT_FILES]
     if NOT_FILES in files:
         return ""
@@ -143,15 +143,15 @@ def after_compare(given: Given, result: Comparison, gate: Gate | None = None) ->
         return ""
     named = typed["estimators"]
     folders = list(named.values() if isinstance(named, Mapping) else named)
-    one, other = list(result.sites).index(a), list(result.sites).index(b)
-    if any(load_estimator(folders[k]).assistance_ is None for k in (one, other)):
+    first, second = list(result.sites).index(a), list(result.sites).index(b)
+    if any(load_estimator(folders[k]).assistance_ is None for k in (first, second)):
         return ""
-    path = Path(folders[one])
+    path = Path(folders[first])
     path = path / ESTIMATOR.name if path.is_dir() else path
-    words = ["--estimator", path, "--compare", Path(folders[other])]
-    words += ["--compare-predictions", files[other]]
-    words += ["--predictions", files[one], "--images", typed["images"]]
-    words += [word for name in ("categories", "present") for word in given.words.get(name, ())]
+    words = ["--estimator", path, "--compare", Path(folders[second])]
+    words += ["--compare-predictions", files[second]]
+    words += ["--predictions", files[first], "--images", typed["images"]]
+    words += [word for name in ("categories", "present") for word in invocation.words.get(name, ())]
     n = min(n, result.n_images)
     words = ["autoeval", "label", "plan", *words, "--n", n, "--work-dir", unused_folder(LABELS)]
     return shlex.join(map(str, words))

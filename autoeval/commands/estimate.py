@@ -16,7 +16,7 @@ from autoeval.runtime.files import alone_in
 
 if TYPE_CHECKING:
     from autoeval.boxes import Boxes
-    from autoeval.commands.command_line import Given
+    from autoeval.commands.command_line import Invocation
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.threshold_choice import ThresholdChoice
@@ -40,7 +40,7 @@ SAME_SITE = (
 
 def show_fit(
     estimator: AccuracyEstimator,
-    given: Given,
+    invocation: Invocation,
     *,
     work_dir: PathLike = "work_dirs/fit",
     json: bool = False,
@@ -59,7 +59,7 @@ def show_fit(
     from autoeval.report.fit import fit_page, fit_text, fit_values
     from autoeval.report.page import PAGE, about, print_result, written_files
 
-    folder, typed = Path(work_dir), given.values
+    folder, typed = Path(work_dir), invocation.values
     result = estimator.fit_result_
     assert result is not None
     if typed["labels"] and typed["detector"]:
@@ -67,7 +67,7 @@ def show_fit(
         result = replace(result, warnings=(*result.warnings, *warnings))
         estimator = replace(estimator, fit_result_=result)
     facts = about(
-        given.command_line,
+        invocation.command_line,
         labels=typed["labels"],
         task=typed["task"],
         joined=", ".join(typed["join"]),
@@ -89,19 +89,19 @@ def show_fit(
         written = [*result.files, *page.write(folder / PAGE, values)]
     if not json:
         from_files = estimator.loading_.get("detector") is None
-        step = after_fit(given, folder, from_files=from_files)
+        step = after_fit(invocation, folder, from_files=from_files)
         print(f"\n{written_files(written, 'new images', step)}")
     return 0
 
 
-def after_fit(given: Given, folder: Path, *, from_files: bool) -> str:
+def after_fit(invocation: Invocation, folder: Path, *, from_files: bool) -> str:
     """Return the command that estimates new images by what a fit wrote; capitals stand for files.
 
     A fit whose reference detector was given by its boxes needs these of the new images, too.
 
     Parameters
     ----------
-    given : Given
+    invocation : Invocation
         What was typed.
     folder : Path
         What the fit wrote.
@@ -112,21 +112,21 @@ def after_fit(given: Given, folder: Path, *, from_files: bool) -> str:
     boxes = ["--predictions", "NEW.json"] if from_files else []
     named = ["--estimator", path] if path != ESTIMATOR else []
     reference = [
-        word for name in ("reference", *OF_REFERENCE) for word in given.words.get(name, ())
+        word for name in ("reference", *OF_REFERENCE) for word in invocation.words.get(name, ())
     ]
     if reference and (from_files or Path(reference[1]).suffix == ".json"):
-        reference = ["--reference", "REFERENCE.json", *given.words.get("reference_names", ())]
+        reference = ["--reference", "REFERENCE.json", *invocation.words.get("reference_names", ())]
     words = ["autoeval", "estimate", *boxes, "--images", "IMAGES", *named, *reference]
     return shlex.join(map(str, words))
 
 
 @contextmanager
-def around_estimate(given: Given) -> Iterator[None]:
+def around_estimate(invocation: Invocation) -> Iterator[None]:
     """Refuse, before a detector is run, labels that are not there or that a plan drew.
 
     Parameters
     ----------
-    given : Given
+    invocation : Invocation
         What was typed.
 
     Raises
@@ -134,7 +134,7 @@ def around_estimate(given: Given) -> Iterator[None]:
     InputError
         If the labels are missing or those of a plan, or `--words` has none.
     """
-    labels, words = given.values["labels"], given.values["words"]
+    labels, words = invocation.values["labels"], invocation.values["words"]
     if words and not labels:
         raise InputError("--words goes with --labels: give that, too, or leave it out.")
     if labels and not Path(labels).exists():
@@ -150,7 +150,7 @@ def around_estimate(given: Given) -> Iterator[None]:
 
 def show_estimate(
     estimate: Estimate,
-    given: Given,
+    invocation: Invocation,
     *,
     labels: str | None = None,
     words: Mapping[str, str] | None = None,
@@ -187,12 +187,12 @@ def show_estimate(
     from autoeval.report.estimate import export as export_to
     from autoeval.report.page import PAGE, about, print_result, written_files
 
-    folder, typed = Path(work_dir), given.values
+    folder, typed = Path(work_dir), invocation.values
     fits_here = typed["fit_labels"] is not None
     path = folder / FIT_HERE if fits_here else typed["estimator"] or ESTIMATOR
     estimator = load_estimator(path).for_target(estimate.target)
     facts = about(
-        given.command_line,
+        invocation.command_line,
         spec=estimator.loading_.get("detector"),
         images=typed["images"],
         predictions=typed["predictions"],
@@ -220,7 +220,7 @@ def show_estimate(
         text = estimate_text(estimate, estimator, curve=curve, **shown)
         print_result(text, values, as_json=json)
         page = estimate_page(title, estimator, estimate, curve=curve, about=facts)
-        step = after_estimate(given, path, estimator, estimate)
+        step = after_estimate(invocation, path, estimator, estimate)
     written = page.write(folder / PAGE, values)
     written += export_to(Path(export), estimate) if export else []
     if not json:
@@ -231,7 +231,7 @@ def show_estimate(
 
 
 def after_estimate(
-    given: Given, path: PathLike, estimator: AccuracyEstimator, estimate: Estimate
+    invocation: Invocation, path: PathLike, estimator: AccuracyEstimator, estimate: Estimate
 ) -> str:
     """Return the command that plans labels for the same images, or nothing.
 
@@ -241,7 +241,7 @@ def after_estimate(
 
     Parameters
     ----------
-    given : Given
+    invocation : Invocation
         What was typed.
     path : path-like
         Of the estimator.
@@ -256,11 +256,11 @@ def after_estimate(
     measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None
     if estimator.assistance_ is None or not measured:
         return ""
-    if not estimate.width_warning or given.values["images"] == STANDARD_INPUT:
+    if not estimate.width_warning or invocation.values["images"] == STANDARD_INPUT:
         return ""
     n = min(N_LABELS, estimate.n_images)
     words = ["autoeval", "label", "plan", "--estimator", path]
-    words += [word for name in SAME_SITE for word in given.words.get(name, ())]
+    words += [word for name in SAME_SITE for word in invocation.words.get(name, ())]
     folder = LABELS
     if LABELS.is_dir():  # it is the folder of this plan, or of another one
         from autoeval.estimation.label_planning import check_plan
@@ -293,7 +293,7 @@ def unused_folder(folder: Path) -> Path:
 
 def show_threshold(
     choice: ThresholdChoice,
-    given: Given,
+    invocation: Invocation,
     *,
     work_dir: PathLike = "work_dirs/threshold",
     json: bool = False,
@@ -312,9 +312,9 @@ def show_threshold(
     from autoeval.report.page import PAGE, about, print_result, written_files
     from autoeval.report.threshold import choice_page, choice_text, choice_values
 
-    typed = given.values
+    typed = invocation.values
     names = ("images", "predictions", "labels", "plan", "estimator", "detector")
-    facts = about(given.command_line, **{name: typed[name] for name in names})
+    facts = about(invocation.command_line, **{name: typed[name] for name in names})
     fitted = typed["estimator"] and load_estimator(typed["estimator"])
     of_fit = fitted.known_looks().warnings if fitted else ()
     values = choice_values(choice, facts)
@@ -325,24 +325,26 @@ def show_threshold(
     return 0
 
 
-def show_detect(found: Boxes, given: Given, *, work_dir: PathLike = "work_dirs/detect") -> int:
+def show_detect(
+    boxes: Boxes, invocation: Invocation, *, work_dir: PathLike = "work_dirs/detect"
+) -> int:
     """Count the boxes and the images, and name what could not be read.
 
     `work_dir` is that of `autoeval.detect`.
     """
     from autoeval.words import counted, listed
 
-    n_images = len(found.images)
-    n_empty = n_images - len({*found.image.tolist()})
-    scores = f", scores {found.floor:.3g} to {found.scores.max():.3g}" if len(found) else ""
+    n_images = len(boxes.images)
+    n_empty = n_images - len({*boxes.image.tolist()})
+    scores = f", scores {boxes.floor:.3g} to {boxes.scores.max():.3g}" if len(boxes) else ""
     print(
-        f"{counted(len(found), 'box', 'boxes')} on {counted(n_images, 'image')}, "
+        f"{counted(len(boxes), 'box', 'boxes')} on {counted(n_images, 'image')}, "
         f"{n_empty} of them without a box{scores}"
     )
-    lost = found.run.unreadable if found.run else ()
+    lost = boxes.run.unreadable if boxes.run else ()
     if lost:
         print(f"{len(lost)} of {n_images + len(lost)} images could not be read: {listed(lost, 10)}")
-    output = given.values["output"]
+    output = invocation.values["output"]
     print(f"written: {output}")
     print(f"next: autoeval estimate --predictions {shlex.quote(str(output))}")
     return 0

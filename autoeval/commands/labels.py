@@ -11,7 +11,7 @@ from autoeval.commands.estimate import LABELS
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.commands.command_line import Given
+    from autoeval.commands.command_line import Invocation
     from autoeval.labels.labelled_estimate import LabelledEstimate
     from autoeval.labels.plan import LabelPlan
     from autoeval.runtime.files import PathLike
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def show_plan(
     plan: LabelPlan,
-    given: Given,
+    invocation: Invocation,
     *,
     work_dir: PathLike = LABELS,
     verbose: bool = False,
@@ -35,10 +35,10 @@ def show_plan(
     from autoeval.report.labels import plan_page, plan_text, plan_values
     from autoeval.report.page import PAGE, about, print_result, written_files
 
-    folder, typed = Path(work_dir), given.values
+    folder, typed = Path(work_dir), invocation.values
     spec = load_estimator(typed["estimator"]).loading_.get("detector")
     names = ("images", "predictions", "detector", "checkpoint", "estimator")
-    facts = about(given.command_line, spec=spec, **{name: typed[name] for name in names})
+    facts = about(invocation.command_line, spec=spec, **{name: typed[name] for name in names})
     values, step = plan_values(plan, facts), ""
     print_result(plan_text(plan, verbose=verbose), values)
     written = [*plan.files, *plan_page(plan, facts).write(folder / PAGE, values)]
@@ -51,7 +51,7 @@ def show_plan(
 
 def show_labelled(
     estimate: LabelledEstimate,
-    given: Given,
+    invocation: Invocation,
     *,
     until: float | None = None,
     work_dir: PathLike | None = None,
@@ -78,11 +78,11 @@ def show_labelled(
 
     if until is not None and not 0 < until < float("inf"):
         raise InputError(f"Expected --until above 0 but got {until:g}.")
-    plan = Path(given.values["plan"])
+    plan = Path(invocation.values["plan"])
     page = plan / "result.json"
     facts = loads(page.read_bytes()).get("about", {}) if page.exists() else {}
     of_plan = {name: facts[name] for name in facts if name not in ("date", "command")}
-    typed = about(given.command_line, labels=given.values["labels"])
+    typed = about(invocation.command_line, labels=invocation.values["labels"])
     of_page = {"plan": str(plan)} | of_plan | typed
     n: int | None = None
     reached = ""

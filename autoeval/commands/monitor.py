@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.commands.command_line import Given
+    from autoeval.commands.command_line import Invocation
     from autoeval.monitoring.monitored import Monitored
     from autoeval.runtime.files import PathLike
 
@@ -23,12 +23,12 @@ ALARM = 3  # status of the command
 
 
 @contextlib.contextmanager
-def around(given: Given) -> Iterator[None]:
+def around(invocation: Invocation) -> Iterator[None]:
     """Refuse what cannot be printed or sent; with --quiet suppress progress.
 
     Parameters
     ----------
-    given : Given
+    invocation : Invocation
         What was typed.
 
     Raises
@@ -36,7 +36,7 @@ def around(given: Given) -> Iterator[None]:
     InputError
         If the webhook is no address, or two options exclude each other.
     """
-    typed = given.values
+    typed = invocation.values
     if typed["webhook"] is not None:
         from autoeval.report.alarms import check_webhook
 
@@ -59,7 +59,7 @@ def around(given: Given) -> Iterator[None]:
 
 def show(
     monitored: Monitored,
-    given: Given,
+    invocation: Invocation,
     *,
     json_lines: bool = False,
     prometheus: PathLike | None = None,
@@ -102,11 +102,11 @@ def show(
     from autoeval.runtime.files import write_table, write_text
     from autoeval.words import warning_lines
 
-    folder, typed = Path(work_dir), given.values
+    folder, typed = Path(work_dir), invocation.values
     spec = load_estimator(typed["estimator"]).loading_.get("detector")
     names = ("images", "predictions", "detector", "checkpoint", "estimator")
-    facts = about(given.command_line, spec=spec, **{name: typed[name] for name in names})
-    commands, candidate = label_commands(given, monitored), monitored.candidate
+    facts = about(invocation.command_line, spec=spec, **{name: typed[name] for name in names})
+    commands, candidate = label_commands(invocation, monitored), monitored.candidate
     if json_lines:
         print(lines_of(monitored.to_pandas()), flush=True)
     elif quiet:
@@ -126,13 +126,13 @@ def show(
         written.append(Path(prometheus))
     if not (json_lines or quiet):
         print(f"\n{written_files(written)}")
-    failed = webhook and not _sent(webhook, folder, given, monitored)
+    failed = webhook and not _sent(webhook, folder, invocation, monitored)
     if fail_on_alarm and monitored.alarms:
         return ALARM
     return int(bool(failed))
 
 
-def _sent(webhook: str, folder: Path, given: Given, monitored: Monitored) -> bool:
+def _sent(webhook: str, folder: Path, invocation: Invocation, monitored: Monitored) -> bool:
     """Send the alarms that were not sent before.
 
     Parameters
@@ -141,7 +141,7 @@ def _sent(webhook: str, folder: Path, given: Given, monitored: Monitored) -> boo
         Address.
     folder : Path
         Of the monitor, which remembers what was sent.
-    given : Given
+    invocation : Invocation
         What was typed.
     monitored : Monitored
         The run.
@@ -158,7 +158,7 @@ def _sent(webhook: str, folder: Path, given: Given, monitored: Monitored) -> boo
     alarms = new_alarms(store, monitored)
     if not alarms:
         return True
-    images = given.values["images"] or given.values["predictions"]
+    images = invocation.values["images"] or invocation.values["predictions"]
     try:
         post_json(webhook, {"images": str(images), "alarms": alarms})
     except OSError as error:
@@ -168,21 +168,21 @@ def _sent(webhook: str, folder: Path, given: Given, monitored: Monitored) -> boo
     return True
 
 
-def label_commands(given: Given, monitored: Monitored) -> dict[str, str]:
+def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, str]:
     """Return the command that plans labels of each site with an alarm.
 
     Sites of which neither a file of boxes nor a folder of images has the name have none.
 
     Parameters
     ----------
-    given : Given
+    invocation : Invocation
         What was typed.
     monitored : Monitored
         The run.
     """
     from autoeval.io.predictions.formats import SUFFIXES
 
-    typed = given.values
+    typed = invocation.values
     commands = {}
     for site in monitored.alarms:
         words = ["autoeval", "label", "plan", "--estimator", typed["estimator"]]

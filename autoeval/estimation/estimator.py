@@ -529,8 +529,8 @@ class AccuracyEstimator:
             of the fit, `keep` or `watch` comes with predictions, or nothing can be read.
         """
         named = named_categories(categories, self.categories_)
-        given = None if predictions is None else given_boxes(predictions)
-        if isinstance(given, Predictions):
+        box_source = None if predictions is None else given_boxes(predictions)
+        if isinstance(box_source, Predictions):
             running = {"keep": keep, "watch": watch}
             unread = [name for name, value in running.items() if value is not None]
             if unread:
@@ -539,10 +539,10 @@ class AccuracyEstimator:
                     "Leave that out."
                 )
             looks = self.known_looks()
-            if len(given.references) > 1:
-                given = with_chosen_reference(given, self.context_)
+            if len(box_source.references) > 1:
+                box_source = with_chosen_reference(box_source, self.context_)
             site = site_of_files(
-                given,
+                box_source,
                 looks,
                 images,
                 categories=named,
@@ -555,7 +555,7 @@ class AccuracyEstimator:
                 raise InputError("Expected predictions, or images to run the detector on.")
             from autoeval.estimation.run_detector import Detector, fitted_reference, observe_site
 
-            run = given or Detector(self.load_detector())
+            run = box_source or Detector(self.load_detector())
             reference = run.loaded_reference or fitted_reference(self.loading_)
             self.check_reference(reference is not None)
             self.check_detector(run.loaded)

@@ -376,7 +376,8 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
         Notice(
             "labels-elsewhere",
             f"in {n_odd} of {len(common_cells)} {units} with labels and confident boxes, no box "
-            "overlaps a label: do some labels belong to other images, or are their boxes drawn elsewhere?",
+            "overlaps a label: do some labels belong to other images, or are their boxes drawn "
+            "elsewhere?",
         ),
     )
 
