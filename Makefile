@@ -38,9 +38,8 @@ test-docs: $(READY)
 test-counting: $(READY)
 	$(PYTEST) 2 $(COUNTING)
 
-# they often wait, for other processes, a browser or a cluster
 test-rare: $(READY)
-	$(PYTEST) 3 -m "$(EVERYWHERE) and rare" $(RARE)
+	$(PYTEST) 2 -m "$(EVERYWHERE) and rare" $(RARE)
 
 test-all: test test-docs test-counting test-rare
 

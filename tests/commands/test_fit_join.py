@@ -23,6 +23,7 @@ def join(*folders, to):
     return main(["fit", "--join", *map(str, folders), "--work-dir", str(to)])
 
 
+@pytest.mark.rare
 def test_three_labelled_sets_are_left_out_in_turn_and_no_row_is_lost(tmp_path):
     folders = [fit_on_predictions(tmp_path, name, seed=k) for k, name in enumerate("abc")]
     assert join(*folders, to=tmp_path / "all") == 0

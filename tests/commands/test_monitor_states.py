@@ -217,6 +217,7 @@ def test_boxes_are_dropped_after_a_while_and_the_history_stays(world, tmp_path):
     pd.testing.assert_frame_equal(before, after)
 
 
+@pytest.mark.rare
 def test_one_new_site_costs_what_one_site_costs(world, tmp_path, monkeypatch):
     """Windows that did not change are not estimated again."""
     write_sites(world, tmp_path, 60)
@@ -274,6 +275,7 @@ def test_windows_whose_boxes_were_dropped_are_counted(world, tmp_path):
     assert "dropped by --keep" in dropped
 
 
+@pytest.mark.rare
 def test_a_second_run_without_times_loses_nothing(world, tmp_path):
     """Sixty files of five images, none with a time."""
     write_sites(world, tmp_path, 5, times=False)

@@ -85,6 +85,7 @@ def by_pycocotools(labels, predictions):
         return mean_average_precision(coco, coco.loadRes(str(predictions)))
 
 
+@pytest.mark.rare
 def test_images_that_were_not_seen_change_the_value_neither_with_labels_nor_without(
     fitted, tmp_path, capsys
 ):
@@ -269,6 +270,7 @@ def test_a_word_with_two_translations_is_refused():
         word_pairs("car=vehicle,car=person")
 
 
+@pytest.mark.rare
 def test_one_set_by_two_names_is_not_joined(fitted, tmp_path, capsys):
     copy = tmp_path / "copy.json"
     copy.write_bytes(fitted[0].read_bytes())

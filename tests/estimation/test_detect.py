@@ -121,6 +121,7 @@ def test_batches_and_workers_change_nothing(street, tmp_path, kept):
     assert files[0] == files[1] == files[2]
 
 
+@pytest.mark.rare
 def test_a_killed_run_goes_on_without_losing_or_doubling_an_image(tmp_path):
     n, seen = 200, tmp_path / "seen.txt"
     for k in range(n):

@@ -5,8 +5,9 @@ import json
 import pytest
 from golden.flows import FLOWS, RECORDED, differences, run
 
-# of the longest flows, whose commands are in others too; `pytest tests/golden` runs all
-RARE = ("five_sites", "photos_reference")
+# of the longest flows, whose commands are in others too, or in the tests of counting;
+# `pytest tests/golden` runs all
+RARE = ("counting", "five_sites", "photos_reference")
 
 
 def marks_of(name, flow):

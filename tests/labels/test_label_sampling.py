@@ -84,6 +84,7 @@ def test_numbers_are_counted_as_numbers_camera_by_camera():
     assert set(blocks[:4]).isdisjoint(blocks[4:])
 
 
+@pytest.mark.rare
 def test_images_are_drawn_as_often_as_their_sizes_say():
     n_pool, n, draws = 40, 10, 3000
     sizes = np.where(np.arange(n_pool) % 4 == 0, 2.5, 0.5)

@@ -53,6 +53,7 @@ def test_pages_of_fit_and_estimate_name_images_detector_estimator_date_and_comma
     assert "What this page is about" in page and facts["date"] in page
 
 
+@pytest.mark.rare
 def test_pages_of_labels_and_monitoring_do_so_too(tmp_path):
     labels, predictions = write_world(tmp_path, "val", seed=0, n_images=40, boxes=12)
     fit = ["--labels", str(labels), "--predictions", str(predictions)]

@@ -28,6 +28,7 @@ def test_boxes_are_counted_by_tenths_of_the_predicted_probability():
     assert calibration_error(bins) == pytest.approx(expected)
 
 
+@pytest.mark.rare
 def test_a_fit_shows_it_on_its_page_and_beside(tmp_path, capsys):
     labels, found = write_coco(tmp_path, 0)
     out = tmp_path / "out"

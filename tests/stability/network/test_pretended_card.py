@@ -85,7 +85,8 @@ def test_memory_that_runs_out_leaves_numbers_as_they_are(images):
         assert len(one.perturbed) == 4 and all(same(a, b) for a, b in passes)
 
 
-@pytest.mark.parametrize("name", ["yolox_nano", pytest.param("retinanet_r18", marks=rare)])
+@rare
+@pytest.mark.parametrize("name", ["yolox_nano", "retinanet_r18"])
 def test_a_stack_takes_less_than_a_twentieth_of_mmdets_launches_and_waits(
     images, monkeypatch, name
 ):
