@@ -575,7 +575,12 @@ class _Matching:
         return nearest
 
     def place_by_the_others(self) -> None:
-        """Place images that could be several by the split that all others lie in."""
+        """Place images that could be several by the split that all others lie in.
+
+        Boxes are mostly of one split, but of all cameras: by a folder that is no split images are
+        placed where they are no more than the others. A file that names an image twice, as where
+        folders were left out of its names, is of several splits or folders.
+        """
         unclear = {k: at for k, at in self.candidates.items() if self.index[k] < 0}
         if not unclear:
             return
@@ -588,10 +593,11 @@ class _Matching:
                 in_split = [p for p in places if p not in taken and {self._split(p)} == splits]
                 if len(in_split) == 1:
                     there[k] = in_split[0]
-        claims = Counter(there.values())
+        of_splits = any(self.known.splits(place) for place in taken)
+        if len({*there.values()}) < len(there) or (len(there) > len(taken) and not of_splits):
+            return
         for k, place in there.items():
-            if claims[place] == 1:
-                self.index[k], self.rules[k] = place, SPLIT_RULE
+            self.index[k], self.rules[k] = place, SPLIT_RULE
 
     def in_other_splits(self) -> Iterator[tuple[int, int]]:
         """Yield images, each with its place, whose folders both name a split, and not the same."""
@@ -619,7 +625,10 @@ def _matched_by_rules(fields: _Fields, known: _Fields) -> _Matching:
         trial = state.tried(with_name, BY_NAME)
         if len(trial.placed) < ENOUGH_BY_NAME * len(with_name):
             by_ids = ID_AGAINST_NAME if any(known.file_name) else BY_ID
-            trial = state.best(with_name, (by_ids, ID_IS_STEM, STEM_IS_ID), trial)
+            families = [by_ids, ID_IS_STEM, STEM_IS_ID]
+            if len(trial.placed) + len(trial.candidates) >= ENOUGH_BY_NAME * len(with_name):
+                families = [by_ids]  # names that several images have are no ids
+            trial = state.best(with_name, families, trial)
         state.take(trial)
     if rest:
         state.take(state.best(rest, (BY_ID, ID_IS_STEM), _Trial({}, {})))

@@ -122,6 +122,27 @@ def test_a_name_of_several_splits_is_in_that_of_the_others(folder):
     np.testing.assert_array_equal(unclear.index, [AMBIGUOUS, 3, 1])
 
 
+def test_cameras_of_which_one_has_an_image_more_stay_ambiguous():
+    """The image that one camera alone has does not say that all others are of it."""
+    images = known(*[f"a/{k}.jpg" for k in range(4)], *[f"b/{k}.jpg" for k in range(3)])
+    found = names("3.jpg", "0.jpg", "1.jpg", "2.jpg")  # of both, with their boxes as one
+    np.testing.assert_array_equal(match_images(found, images).index, [3, *[AMBIGUOUS] * 3])
+    splits = known(*[f"train/{k}.jpg" for k in range(4)], *[f"val/{k}.jpg" for k in range(3)])
+    np.testing.assert_array_equal(match_images(found, splits).index, [3, 0, 1, 2])
+    twice = names("3.jpg", "0.jpg", "0.jpg")  # labels of both splits without their folders
+    np.testing.assert_array_equal(match_images(twice, splits).index, [3, AMBIGUOUS, AMBIGUOUS])
+    other = names("3.jpg", "1.jpg", "0.jpg", "0.jpg")
+    np.testing.assert_array_equal(match_images(other, splits).index, [3, *[AMBIGUOUS] * 3])
+
+
+def test_a_name_that_several_images_have_is_no_id():
+    """Frames of two cameras, and ids that count from 1: 1.jpg is not the image with the id 1."""
+    images = known("a/2.jpg", "a/1.jpg", "b/1.jpg", "b/2.jpg")
+    assert match_images(names("1.jpg", "2.jpg"), images).index.tolist() == [AMBIGUOUS, AMBIGUOUS]
+    by_ids = [Named("3", "1.jpg"), Named("1", "2.jpg")]  # the ids of these images decide
+    assert match_images(by_ids, images).index.tolist() == [2, 0]
+
+
 def test_an_image_of_another_split_is_another_image():
     images = known("val/1.jpg", "val/2.jpg", "val/3.jpg")
     found = names("images/val2017/1.jpg", "images/train2017/2.jpg", "images/valid/3.jpg")
