@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DOCS_READY := .venv/.docs
 
-.PHONY: setup demo test test-all test-docs test-counting test-rare docs coverage lint clean
+.PHONY: setup demo test test-all test-docs test-counting test-rare test-pythons docs coverage lint clean
 
 setup: $(READY)
 
@@ -41,7 +41,21 @@ test-counting: $(READY)
 test-rare: $(READY)
 	$(PYTEST) 2 -m "$(EVERYWHERE) and rare" $(RARE)
 
-test-all: test test-docs test-counting test-rare
+# The package as files of predictions need it, without torch, under other Pythons that are at hand.
+PYTHONS := 3.12 3.13
+FILES_TESTS := tests/accuracy tests/model tests/io/predictions tests/golden
+NEEDS_A_NETWORK := tests/golden/test_golden.py::test_results_are_as_recorded[counting]
+
+test-pythons: $(addprefix test-python,$(PYTHONS))
+
+test-python%:
+	@if ! python$* -c "" 2>/dev/null; then echo "no Python $* here: its tests are left out"; else \
+	python$* -m venv .venv-$* && \
+	.venv-$*/bin/pip install --quiet --no-compile . pytest pytest-xdist hypothesis pycocotools && \
+	OMP_NUM_THREADS=1 .venv-$*/bin/python -P -m pytest -n 2 -m "$(EVERYWHERE) and not rare" $(FILES_TESTS) \
+	--deselect "$(NEEDS_A_NETWORK)"; fi
+
+test-all: test test-docs test-counting test-rare test-pythons
 
 # The pages of docs/ as a site in build/site; a warning is an error.
 docs: $(DOCS_READY)
@@ -62,4 +76,4 @@ lint: $(READY)
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv work_dirs build/site
+	rm -rf .venv .venv-* work_dirs build/site
