@@ -239,7 +239,7 @@ def named_categories(texts: Sequence[str] | None) -> dict[str, list[str]] | None
 
     Parameters
     ----------
-    given : sequence of str, optional
+    texts : sequence of str, optional
         As typed.
 
     Raises
@@ -266,7 +266,7 @@ def categories_of_sites(pairs: Sequence[Sequence[str]]) -> dict[str, dict[str, l
 
     Parameters
     ----------
-    given : sequence of sequence of str
+    pairs : sequence of sequence of str
         The two words behind each ``--site-category``.
 
     Raises

@@ -545,7 +545,7 @@ class _StoredJobs:
         self.store = store
         self.folder = store.folder
 
-    def write_manifest(self, jobs: Sequence[Job], what: str) -> None:
+    def write_manifest(self, jobs: Sequence[Job], activity: str) -> None:
         """Keep no list: the images themselves are known."""
 
     def finished(self, keys: Iterable[str]) -> set[str]:
@@ -601,7 +601,7 @@ def observe_sites(
         content = repr((fingerprint, [(image.file.image_id, image.stamp) for image in batch]))
         key = hashlib.sha256(content.encode()).hexdigest()[:20]
         jobs.append(Job(key, len(batch), batch))
-    return run_jobs(jobs, work, _StoredJobs(store), what="observing images", executor=executor)
+    return run_jobs(jobs, work, _StoredJobs(store), activity="observing images", executor=executor)
 
 
 def observe_images(

@@ -252,11 +252,11 @@ def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
             latest.labels(*named).set(pd.Timestamp(site.last, tz="UTC").timestamp())
         states.labels(*named, site.state).set(1)
         alarmed = site.alarms
-        known = not NOT_KNOWN & site.reasons.keys()
-        if alarmed or known:
+        evaluated = not NOT_KNOWN & site.reasons.keys()
+        if alarmed or evaluated:
             alarm.labels(*named).set(int(bool(alarmed)))
         moved = {"fell", "changed"} & site.reasons.keys()
-        if known or moved:
+        if evaluated or moved:
             fell.labels(*named).set(int("fell" in site.reasons))
             changed.labels(*named).set(int(bool(moved)))
         if monitored.settings.alarm_below is not None and not math.isnan(site.value):

@@ -68,7 +68,7 @@ def check_text(sites: Sequence[Examined], new: Look | None, size: RunSize) -> st
     formats = {"small": "{:.0%}", "brightness": "{:.0f}", "boxes": "{:.0f}", "empty": "{:.0f}"}
     table = site_table(sites, new)
     usable = to_terminal(format_cells(table, formats)) if len(table) else "no site can be used"
-    found = findings(sites, new) or ["nothing"]
+    faults = findings(sites, new) or ["nothing"]
     run = [
         f"A run observes {counted(size.n_observed, 'image')}: "
         f"{counted(size.n_sets, 'sample set')} of {counted(size.n_groups, 'group')}, and the new "
@@ -76,7 +76,7 @@ def check_text(sites: Sequence[Examined], new: Look | None, size: RunSize) -> st
         _time_text(size),
         interval_forecast(size.n_groups),
     ]
-    lines = [usable, "", "found:", *(f"  {line}" for line in found), "", *run]
+    lines = [usable, "", "found:", *(f"  {line}" for line in faults), "", *run]
     return "\n".join(lines)
 
 

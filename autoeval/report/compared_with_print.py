@@ -98,10 +98,10 @@ class ComparedWithPrint:
 
     def agreement(self) -> str:
         """Say how many printed figures we have, and how many of those are the same."""
-        both = self.rows.dropna(subset=["own", "printed"])
+        pairs = self.rows.dropna(subset=["own", "printed"])
         n = int(self.rows["printed"].notna().sum())
-        same = int(both["same"].astype(bool).sum())
-        return f"{len(both)} of {n} printed figures are here, {same} the same to the printed digit"
+        same = int(pairs["same"].astype(bool).sum())
+        return f"{len(pairs)} of {n} printed figures are here, {same} the same to the printed digit"
 
     def shown(self) -> pd.DataFrame:
         """Return a table for people: cells ``own (printed, difference)``."""

@@ -75,9 +75,9 @@ def comparison_text(result: Comparison, gate: Gate | None = None, *, verbose: bo
     head = "\n".join(filter(None, lines))
     details = []
     if verbose:
-        others = result.overall[~first].to_dict("records")
+        other_rows = result.overall[~first].to_dict("records")
         table = differences_table(result)
-        details = ["\n".join(difference_text(result, row) for row in others)]
+        details = ["\n".join(difference_text(result, row) for row in other_rows)]
         details.append(f"{table.caption}:\n\n{table.text()}")
     return result_text([gate_text, head], result.warnings, details, verbose=verbose)
 

@@ -135,8 +135,8 @@ def estimate_values(
         ``facts`` of what was run, and ``about``.
     """
     fit, curve = estimator.fit_result_, site_curve(estimate, estimator, curve)
-    own, of_fit = estimate.all_warnings(), fit.warnings if fit else ()
-    notices = notice_values(warning for warning in of_fit if warning not in own)
+    site_warnings, of_fit = estimate.all_warnings(), fit.warnings if fit else ()
+    notices = notice_values(warning for warning in of_fit if warning not in site_warnings)
     at_site = estimator.at_floor(estimate.site.floor if estimate.site else 0.0)
     return {
         "estimate": estimate_fields(estimate),
@@ -257,27 +257,29 @@ def estimate_head(estimate: Estimate) -> str:
         head = f"no estimate of {target.title}"
     if categories and estimate.is_mean:
         n, n_all = len(categories), len(categories) + len(estimate.left_out)
-        what = "all boxes of" if OperatingPoint.of(estimate.target) else "mean of"
+        scope = "all boxes of" if OperatingPoint.of(estimate.target) else "mean of"
         of_all = f"{n} of {n_all}" if estimate.left_out else str(n)
         named = f": {categories[0]}" if n == 1 else ""
-        head += f" of {categories[0]}" if n_all == 1 else f", {what} {of_all} categories{named}"
+        head += f" of {categories[0]}" if n_all == 1 else f", {scope} {of_all} categories{named}"
     head += f", from {counted(estimate.n_images, 'image')}"
     if estimate.method != DEFAULT_METHOD:
         head += f" (method: {estimate.method})"
     interval = estimate.interval_method
     if not math.isnan(estimate.lower):
-        how = "" if interval == PREDICTIVE else f" ({interval})"
-        interval = f"{target.text(estimate.lower)} to {target.text(estimate.upper)}{how}"
+        method = "" if interval == PREDICTIVE else f" ({interval})"
+        interval = f"{target.text(estimate.lower)} to {target.text(estimate.upper)}{method}"
     lines = [
         head,
         f"{estimate.level:.0%} interval: {interval}",
         *other_target_lines(estimate),
     ]
     if len(categories) > MOST_CATEGORIES:
-        each = {name: ends["value"] for name, ends in estimate.per_category.items()}
-        known = [name for name, value in each.items() if not math.isnan(value)]
-        low = [f"{n} {target.text(each[n])}" for n in sorted(known, key=each.__getitem__)[:LOWEST]]
-        lines.append(f"  the lowest of {len(each)} categories: {', '.join(low)}")
+        values = {name: ends["value"] for name, ends in estimate.per_category.items()}
+        names = [name for name, value in values.items() if not math.isnan(value)]
+        low = [
+            f"{n} {target.text(values[n])}" for n in sorted(names, key=values.__getitem__)[:LOWEST]
+        ]
+        lines.append(f"  the lowest of {len(values)} categories: {', '.join(low)}")
     elif len(categories) > 1 or math.isnan(estimate.value):
         lines += [f"  {line}" for line in category_lines(estimate)]
     if estimate.left_out:
@@ -468,16 +470,16 @@ def result_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
     )
     ends = (100 * value, 100 * low, 100 * high) if target.upper == 1 else (math.nan,) * 3
     shown = "–" if math.isnan(value) else target.text(value)
-    above, own = estimate.width_warning, estimate.all_warnings()
-    of_fit = [warning for warning in (fit.warnings if fit else ()) if warning not in own]
-    others = "; ".join(x for x in other_target_lines(estimate) if NOT_DEFINED not in x)
-    warnings = [warning for warning in own if warning != above]
+    above, site_warnings = estimate.width_warning, estimate.all_warnings()
+    of_fit = [warning for warning in (fit.warnings if fit else ()) if warning not in site_warnings]
+    other_values = "; ".join(x for x in other_target_lines(estimate) if NOT_DEFINED not in x)
+    warnings = [warning for warning in site_warnings if warning != above]
     none = "" if warnings else "None of the checks of this estimate gives a warning."
     lost = unreadable(estimate)
     return [
         IntervalHeadline(f"Estimated {target.name}", shown, interval, note, ends),
         Warnings([above] if above else [], "Before you act on it"),
-        Text(f"From the same pass, {others}. {TIGHTNESS}" if others else ""),
+        Text(f"From the same pass, {other_values}. {TIGHTNESS}" if other_values else ""),
         Warnings(warnings),
         Text(none),
         Warnings([*of_fit, *[lost] * bool(lost)], OF_FIT),
@@ -513,10 +515,10 @@ def category_blocks(estimate: Estimate) -> list[Block]:
     ]
     table = pd.DataFrame(rows).drop(columns="before").rename(columns=COLUMNS)
     unknown = table["estimate"][:n].isna()
-    why = ["no box is over the threshold" if none else "" for none in unknown]
-    why += [why_left_out(estimate, name) for name in estimate.left_out]
-    if any(why):
-        table[WHY] = why
+    reasons = ["no box is over the threshold" if none else "" for none in unknown]
+    reasons += [why_left_out(estimate, name) for name in estimate.left_out]
+    if any(reasons):
+        table[WHY] = reasons
     formats = dict.fromkeys(("estimate", *ENDS[1:]), target.text)
     caption = f"Estimated {target.name} with its interval, in {target.unit}"
     plot = []

@@ -221,8 +221,8 @@ def fit_figures(estimator: AccuracyEstimator) -> list[Headline]:
     if sets is not None and target.name in sets:
         printed = sets[target.name].mean()
         n = counted(int(sets["n_categories"].sum()), "category", "categories")
-        what = f"mean of {n} with a label" if len(sets) == 1 else f"mean of {n_sets}"
-        note = f"as pycocotools prints it: all images, {what}"
+        scope = f"mean of {n} with a label" if len(sets) == 1 else f"mean of {n_sets}"
+        note = f"as pycocotools prints it: all images, {scope}"
         figures.append(
             Headline(f"{target.name} on the labelled images", target.text(printed), note)
         )
@@ -233,8 +233,8 @@ def fit_figures(estimator: AccuracyEstimator) -> list[Headline]:
         note += f"; mean of {n_sets}" if len(accuracies) > 1 else ""
         figures.append(Headline(f"{target.name} that is fitted", target.text(fitted), note))
     half, note = "none", "it would be too wide where boxes score as on the labelled images"
-    if known := [half for half in halves if not math.isnan(half)]:
-        half = f"±{target.text(float(np.median(known)))}"
+    if finite_halves := [half for half in halves if not math.isnan(half)]:
+        half = f"±{target.text(float(np.median(finite_halves)))}"
         note = (
             f"{regression.level:.0%} interval where boxes score as on the labelled images; {LESS}"
         )
@@ -250,8 +250,8 @@ def error_figures(errors: HeldOutErrors) -> list[Headline]:
         Baseline and coverage may be NaN, and are then left out.
     """
     target = find_target(errors.target)
-    what = "categories of the same images" if errors.by_category else "sites"
-    held_out = f"{errors.n} held-out {what}"
+    units = "categories of the same images" if errors.by_category else "sites"
+    held_out = f"{errors.n} held-out {units}"
     error = target.text(errors.mean_absolute_error)
     figures = [Headline(f"MAE on {held_out}", error, f"{target.name}, in {target.unit}")]
     if not math.isnan(errors.baseline):

@@ -88,8 +88,8 @@ def plan_text(plan: LabelPlan, *, verbose: bool = True) -> str:
         for row in rows
         if not math.isnan(row.half_width)
     )
-    what = f"the difference of {plan.target}" if plan.difference else plan.target
-    expected = f"expected of {what}: {widths or 'not known before there are labels'}"
+    quantity = f"the difference of {plan.target}" if plan.difference else plan.target
+    expected = f"expected of {quantity}: {widths or 'not known before there are labels'}"
     if "categories_measured" in table:
         counts = ", ".join(f"{row.categories_measured:.0f} with {row.labels}" for row in rows)
         expected += (
@@ -134,8 +134,8 @@ def plan_page(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> Page:
     names = {"half_width": "half-width", "categories_measured": "categories measured"}
     formats: dict[str, Format] = {"half-width": find_target("mAP").text}
     formats["categories measured"] = "{:.0f}"
-    what = f"the difference of {plan.target}" if plan.difference else plan.target
-    level = f"{plan.level:.0%} interval of {what}"
+    quantity = f"the difference of {plan.target}" if plan.difference else plan.target
+    level = f"{plan.level:.0%} interval of {quantity}"
     caption = f"Expected half-width of the {level}, in points"
     names_drawn = [plan.found.images[k].image_id for k in plan.drawn]
     drawn = image_table(plan.found).set_index("image_id").loc[names_drawn].reset_index()
@@ -281,11 +281,11 @@ def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING
     for name, measure in sorted(estimate.whole.items()):
         combined = measure.combined.estimate
         values = (measure.prior, measure.sample, measure.difference, combined)
-        for estimator, known in zip(ESTIMATORS, values, strict=True):
-            half = known.half_width(estimate.level)
-            if known is measure.prior:
+        for estimator, estimated in zip(ESTIMATORS, values, strict=True):
+            half = estimated.half_width(estimate.level)
+            if estimated is measure.prior:
                 half = estimate.label_free_half_width(name)
-            rows.append((name, estimator, known.value, half))
+            rows.append((name, estimator, estimated.value, half))
     by_estimator = pd.DataFrame(rows, columns=["what", "estimator", "value", "half_width"])
     caption = f"Values and half-widths in points of 100. {about_label_free(estimate)}".strip()
     blocks += [

@@ -96,14 +96,14 @@ def monitored_text(
     for site in sites:
         if site.reason and not site.alarms:
             sites_of.setdefault(f"{site.state}: {site.reason}", []).append(site.name)
-    why = [f"{listed(names)} {text}" for text, names in sites_of.items()]
+    reasons = [f"{listed(names)} {text}" for text, names in sites_of.items()]
     commands = [f"label {name}: {command}" for name, command in label_commands.items()]
     heads = [
         "\n".join(f"ALARM: {line}" for line in alarm_lines(monitored)),
         f"Sites by {monitored.target}, in {unit}, alarms first, then the worst:",
         table,
         f"and {counted(n_more, 'more site')}" if n_more > 0 else "",
-        "\n".join(why[:SHOWN]),
+        "\n".join(reasons[:SHOWN]),
         "\n".join(commands[:3]),
         candidate_text(candidate) if candidate else "",
         images_text(monitored),
@@ -430,9 +430,9 @@ def site_facts(site: MonitoredSite) -> list[str]:
     if site.change_text:
         facts.append(f"against its own baseline: {site.change_text}; {site.units}")
     for drift in site.drifts:
-        of = f" of {drift['category']}" if drift["category"] else ""
+        of_category = f" of {drift['category']}" if drift["category"] else ""
         numbers = f"{drift['before']:.2f} before, {drift['after']:.2f} now"
-        facts.append(f"{MOVED[drift['name']]}{of}: {numbers} (p {drift['p']:.2g})")
+        facts.append(f"{MOVED[drift['name']]}{of_category}: {numbers} (p {drift['p']:.2g})")
     if site.last:
         facts.append(f"latest image: {site.last.replace('T', ' ')}")
     if site.n_unreadable:

@@ -75,8 +75,8 @@ def pictures_of(boxes: Boxes, images: Sequence[UnlabelledImage], names: Iterable
         return []
     files = {image.image_id: image for image in images}
     at = {image.image_id: k for k, image in enumerate(boxes.images)}
-    there = [name for name in names if name in files]
-    return [picture_of(files[name], boxes.detections(at[name]), (), name) for name in there]
+    available = [name for name in names if name in files]
+    return [picture_of(files[name], boxes.detections(at[name]), (), name) for name in available]
 
 
 def has_opencv() -> bool:

@@ -208,8 +208,8 @@ class ScatterChart:
             about.append("The red star is the estimate.")
         if self.cloud is not None:
             cloud = {"about": self.cloud.about, "y": _rounded(target.scale * self.cloud.y)}
-        first, *others = self.scores
-        shown = [first, *(name for name in others if table[name].nunique() > 1)]
+        first, *later_scores = self.scores
+        shown = [first, *(name for name in later_scores if table[name].nunique() > 1)]
         data = {
             "target": target.name,
             "axis": f"{target.name} ({target.unit})",
@@ -227,11 +227,11 @@ class ScatterChart:
     def _score(self, name: str) -> dict[str, Any]:
         """Return where the points stand along a score, and its line with what that is."""
         table, scale = self.points, self.target.scale
-        known = table[name].notna() & table[self.target.name].notna()
+        complete = table[name].notna() & table[self.target.name].notna()
         if self.unit == SAMPLE_SET:  # a source's own images are shown beside the line over these
-            known &= table["kind"] != "seed"
-        x = table.loc[known, name].astype(np.float64)
-        y = table.loc[known, self.target.name].astype(np.float64)
+            complete &= table["kind"] != "seed"
+        x = table.loc[complete, name].astype(np.float64)
+        y = table.loc[complete, self.target.name].astype(np.float64)
         line, about, note = self.lines.get(name), "", ""
         if len(x) >= FEWEST_POINTS and x.nunique() > 1 and y.nunique() > 1:
             r, rho = x.corr(y), x.rank().corr(y.rank())
@@ -296,29 +296,31 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
     for name in regression.features_:
         if name not in usual:  # agreement with a reference detector, which the panel has not
             continue
-        here = estimate.features.get(name, np.nan) if estimate else np.nan
-        ends = [*usual[name], *labelled[name], here]
+        site_score = estimate.features.get(name, np.nan) if estimate else np.nan
+        ends = [*usual[name], *labelled[name], site_score]
         grid = np.linspace(np.nanmin(ends), np.nanmax(ends), STEPS)
         if not np.ptp(grid) > 0:
             continue
         rows = pd.DataFrame({name: grid, "n_images": n_images})
-        for other in regression.features_:
-            if other == name:
+        for score in regression.features_:
+            if score == name:
                 continue
-            if other not in usual:
-                rows[other] = np.nan  # filled from the others by the fit
+            if score not in usual:
+                rows[score] = np.nan  # filled from the others by the fit
                 continue
-            both = usual[[name, other]].astype(np.float64)
-            both = both[np.isfinite(both).all(axis=1)]
-            degree = 1 if both[name].nunique() > 1 else 0
-            rows[other] = np.polynomial.Polynomial.fit(both[name], both[other], degree)(grid)
+            score_pairs = usual[[name, score]].astype(np.float64)
+            score_pairs = score_pairs[np.isfinite(score_pairs).all(axis=1)]
+            degree = 1 if score_pairs[name].nunique() > 1 else 0
+            rows[score] = np.polynomial.Polynomial.fit(
+                score_pairs[name], score_pairs[score], degree
+            )(grid)
         intervals = predict_intervals(regression.distribution(rows), regression.level)
-        given = [k for k, interval in enumerate(intervals) if not np.isnan(interval.value)]
-        if len(given) > 1:
-            y = np.array([intervals[k].value for k in given])
-            lower = np.array([intervals[k].lower for k in given])
-            upper = np.array([intervals[k].upper for k in given])
-            lines[name] = RegressionBand(grid[given], y, lower, upper, ABOUT)
+        shown = [k for k, interval in enumerate(intervals) if not np.isnan(interval.value)]
+        if len(shown) > 1:
+            y = np.array([intervals[k].value for k in shown])
+            lower = np.array([intervals[k].lower for k in shown])
+            upper = np.array([intervals[k].upper for k in shown])
+            lines[name] = RegressionBand(grid[shown], y, lower, upper, ABOUT)
     chart = chart_of_scores(estimator, DEFAULT_METHOD, estimate, lines, cloud)
     return replace(chart, about=[*chart.about, explained(regression.features_)])
 
@@ -359,8 +361,8 @@ def chart_of_scores(
         table = table.assign(transforms="", sample_set=table.get("category", table["source"]))
     table = table.assign(transforms=table["transforms"].fillna(""))
     used = [name for name in estimator.regression_.training_range_ if name in table]
-    others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
-    scores = list(dict.fromkeys([*used, LEFT_OUT, *others]))
+    other_columns = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
+    scores = list(dict.fromkeys([*used, LEFT_OUT, *other_columns]))
     if not lines:
         scores = list(dict.fromkeys([LEFT_OUT, *scores]))
     drawn, about = dict(lines or {}), []

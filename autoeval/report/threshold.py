@@ -58,9 +58,9 @@ def choice_text(
         for measure, reached in choice.at.items():
             value = f"{100 * reached['value']:.1f} %"
             around = f" ({100 * reached['lower']:.1f} to {100 * reached['upper']:.1f})"
-            known = not math.isnan(reached["value"])
+            has_value = not math.isnan(reached["value"])
             lines.append(
-                f"  {measure} there: {value if known else 'no estimate'}"
+                f"  {measure} there: {value if has_value else 'no estimate'}"
                 f"{around if reached['lower'] < reached['upper'] else ''}"
             )
     details = [curve_text(choice.curve)] if verbose else []
@@ -188,10 +188,10 @@ def curve_blocks(curve: pd.DataFrame, threshold: float, at: Mapping[str, float])
     values = curve.set_index("threshold")
     precision = 100 * values.loc[values["measure"] == "precision", list(ENDS)]
     recall = 100 * values.loc[values["measure"] == "recall", list(ENDS)]
-    both = precision.join(recall, rsuffix="_r").dropna()
-    ax.fill_between(both["value_r"], both["lower"], both["upper"], alpha=0.15, lw=0)
-    ax.plot(both["value_r"], both["value"], marker=".", color="tab:blue")
-    if not math.isnan(threshold) and len(both):  # a star at the threshold
+    joined = precision.join(recall, rsuffix="_r").dropna()
+    ax.fill_between(joined["value_r"], joined["lower"], joined["upper"], alpha=0.15, lw=0)
+    ax.plot(joined["value_r"], joined["value"], marker=".", color="tab:blue")
+    if not math.isnan(threshold) and len(joined):  # a star at the threshold
         star = (100 * at.get(measure, math.nan) for measure in ("recall", "precision"))
         ax.plot(*star, "*", color="black", ms=12, label=f"threshold {threshold_text(threshold)}")
         ax.legend(frameon=False)

@@ -301,14 +301,14 @@ def is_json(path: PathLike) -> bool:
     return Path(path).name.lower().endswith(JSON)
 
 
-def read_json(path: PathLike, what: str = "file") -> Any:
+def read_json(path: PathLike, file_kind: str = "file") -> Any:
     """Read a JSON file, also compressed by gzip.
 
     Parameters
     ----------
     path : path-like
         The file.
-    what : str
+    file_kind : str
         What is expected there, such as ``"annotation file"``, for messages.
 
     Raises
@@ -330,10 +330,10 @@ def read_json(path: PathLike, what: str = "file") -> Any:
             if was_on:
                 gc.enable()
     except FileNotFoundError:
-        raise InputError(f"No {what} {name}: check the path.") from None
+        raise InputError(f"No {file_kind} {name}: check the path.") from None
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"Cannot read the {what} {name}: {reason}.") from error
+        raise InputError(f"Cannot read the {file_kind} {name}: {reason}.") from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{name} is not a JSON file in UTF-8 ({error}): write it with encoding='utf-8'."
@@ -341,15 +341,15 @@ def read_json(path: PathLike, what: str = "file") -> Any:
     except ValueError as error:
         raise InputError(f"{name} is not a JSON file ({error}).") from error
     except RecursionError:
-        raise InputError(f"{name} is nested too deeply to be a {what}.") from None
+        raise InputError(f"{name} is nested too deeply to be a {file_kind}.") from None
 
 
-def name_of(given: object) -> Path:
+def name_of(value: object) -> Path:
     """Return a path, or for messages what an object is.
 
     Parameters
     ----------
-    given : object
+    value : object
         A path or another object.
 
     Examples
@@ -357,9 +357,9 @@ def name_of(given: object) -> Path:
     >>> str(name_of("a/b.json")), str(name_of([{"score": 1}]))
     ('a/b.json', 'the list in memory')
     """
-    if isinstance(given, str | os.PathLike):
-        return Path(given)
-    return Path(f"the {type(given).__name__} in memory")
+    if isinstance(value, str | os.PathLike):
+        return Path(value)
+    return Path(f"the {type(value).__name__} in memory")
 
 
 @dataclass
@@ -370,7 +370,7 @@ class BadItems:
     ----------
     path : str
         File or folder that they are in, for messages; empty where items are named by their file.
-    what : str
+    items_name : str
         What they are, such as ``"annotations"``.
     form : str
         Describes a fault by ``{item}`` and ``{fault}``.
@@ -393,7 +393,7 @@ class BadItems:
     """
 
     path: str
-    what: str
+    items_name: str
     form: str = "{item} is malformed: {fault}"
     n: int = 0
     faults: list[str] = field(default_factory=list, init=False)
@@ -431,13 +431,13 @@ class BadItems:
             where = f"{self.path}: " if self.path else ""
             raise InputError(
                 f"{where}{'; '.join([*before, self.faults[0]])}. {n_bad} of {self.n} "
-                f"{self.what} cannot be read; a few would be left out, but these are most."
+                f"{self.items_name} cannot be read; a few would be left out, but these are most."
             )
-        what = Notice(
+        notice = Notice(
             "entries-malformed",
-            f"{self.what} left out: {n_bad} of {self.n} ({listed(self.faults, NAMED)})",
+            f"{self.items_name} left out: {n_bad} of {self.n} ({listed(self.faults, NAMED)})",
         )
-        return (what,) if n_bad else ()
+        return (notice,) if n_bad else ()
 
     def add(self, name: str, error: Exception) -> None:
         """Take in what is wrong with an item.
@@ -507,11 +507,11 @@ def or_shipped(path: PathLike) -> Path:
     >>> or_shipped("configs/metasets/mild.py").is_file(), str(or_shipped("mine.py"))
     (True, 'mine.py')
     """
-    given = Path(path)
-    if given.exists() or given.parts[:1] != ("configs",) or CONFIGS is None:
-        return given
-    shipped = CONFIGS.joinpath(*given.parts[1:])
-    return shipped if shipped.is_file() else given
+    named_file = Path(path)
+    if named_file.exists() or named_file.parts[:1] != ("configs",) or CONFIGS is None:
+        return named_file
+    shipped = CONFIGS.joinpath(*named_file.parts[1:])
+    return shipped if shipped.is_file() else named_file
 
 
 def read_config(path: PathLike) -> dict[str, Any]:

@@ -186,14 +186,14 @@ class JobStore(Protocol):
         """Where they lie, for messages."""
         ...
 
-    def write_manifest(self, jobs: Sequence[Job], what: str) -> None:
+    def write_manifest(self, jobs: Sequence[Job], activity: str) -> None:
         """Keep the list of jobs.
 
         Parameters
         ----------
         jobs : sequence of Job
             All of the run.
-        what : str
+        activity : str
             What is done, in words.
         """
         ...
@@ -263,7 +263,12 @@ class JobCounts:
 
 
 def run_jobs(
-    jobs: Sequence[Job], work: Work, store: JobStore, *, what: str, executor: Executor | None = None
+    jobs: Sequence[Job],
+    work: Work,
+    store: JobStore,
+    *,
+    activity: str,
+    executor: Executor | None = None,
 ) -> JobCounts:
     """Run the jobs that the store lacks.
 
@@ -278,7 +283,7 @@ def run_jobs(
         ``work(job, advance) -> rows`` calls ``advance(n)`` after every n items.
     store : JobStore
         Where rows are kept, with ``job_s``, the seconds of their job.
-    what : str
+    activity : str
         What is done, in words.
     executor : Executor, optional
         By default this process.
@@ -291,13 +296,13 @@ def run_jobs(
         Which says how much is kept.
     """
     with alone_in(store.folder):
-        store.write_manifest(jobs, what)
+        store.write_manifest(jobs, activity)
         finished = store.finished(job.key for job in jobs)
         waiting = [job for job in jobs if job.key not in finished]
         total = sum(job.size for job in jobs)
         run = _Run(store, total - sum(job.size for job in waiting))
         try:
-            with announced_bar(total, what, kept=run.kept) as bar:
+            with announced_bar(total, activity, kept=run.kept) as bar:
                 begun = run.begin(waiting)
                 for job, outcome in (executor or LocalExecutor()).run(begun, work, bar.update):
                     run.record(job, outcome)

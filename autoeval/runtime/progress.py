@@ -32,7 +32,7 @@ class Forecast:
     ----------
     total : int
         Items.
-    what, items : str
+    activity, items : str
         What is done, and with what.
     say : callable
         Takes a line.
@@ -51,7 +51,7 @@ class Forecast:
     """
 
     total: int
-    what: str
+    activity: str
     items: str
     say: Callable[[str], object]
     kept: int = 0
@@ -63,7 +63,7 @@ class Forecast:
     def __post_init__(self) -> None:
         self._done = self.kept
         kept = f", {self.kept} of them kept" if self.kept else ""
-        self.say(f"{self.what}: {self.total} {self.items}{kept}")
+        self.say(f"{self.activity}: {self.total} {self.items}{kept}")
 
     def update(self, n: int) -> None:
         """Count items as done, and announce the time that is left as soon as it is known, once.
@@ -84,7 +84,7 @@ class Forecast:
         if counted >= FEW and seconds >= SOON_S:
             self._said = True
             rest = seconds / counted * (self.total - self._done)
-            self.say(f"{self.what}: about {duration(rest)} to go")
+            self.say(f"{self.activity}: about {duration(rest)} to go")
 
 
 def duration(seconds: float) -> str:
@@ -106,7 +106,7 @@ def duration(seconds: float) -> str:
 
 
 def progress_bar(
-    total: int | None, what: str, *, unit: str = "img", kept: int = 0, disable: bool = False
+    total: int | None, activity: str, *, unit: str = "img", kept: int = 0, disable: bool = False
 ) -> tqdm:
     """Make a bar on standard error that appears after two seconds and vanishes when done.
 
@@ -114,7 +114,7 @@ def progress_bar(
     ----------
     total : int or None
         Items; None is unknown.
-    what, unit : str
+    activity, unit : str
         What is done, and what an item is called.
     kept : int
         Items that were done before.
@@ -122,12 +122,12 @@ def progress_bar(
         Whether there is none.
     """
     looks = {**LOOKS, "disable": True} if disable else LOOKS
-    return tqdm(total=total, desc=what, unit=unit, initial=kept, **looks)
+    return tqdm(total=total, desc=activity, unit=unit, initial=kept, **looks)
 
 
 def announced_bar(
     total: int,
-    what: str,
+    activity: str,
     *,
     kept: int = 0,
     items: str = "images",
@@ -140,24 +140,24 @@ def announced_bar(
 
     Parameters
     ----------
-    total, what, kept, unit, disable
+    total, activity, kept, unit, disable
         See `progress_bar`.
     items : str
         What items are called in the lines.
     """
     if disable or kept == total:
-        return progress_bar(total, what, unit=unit, kept=kept, disable=disable)
-    return _AnnouncedBar(total, what, kept, items=items, unit=unit)
+        return progress_bar(total, activity, unit=unit, kept=kept, disable=disable)
+    return _AnnouncedBar(total, activity, kept, items=items, unit=unit)
 
 
 class _AnnouncedBar(tqdm):
     """A bar that says the lines of a `Forecast`, too."""
 
-    def __init__(self, total: int, what: str, kept: int, *, items: str, unit: str) -> None:
+    def __init__(self, total: int, activity: str, kept: int, *, items: str, unit: str) -> None:
         # Before there is a bar, which a line written later would draw.
         say = partial(tqdm.write, file=sys.stderr)
-        self._forecast = Forecast(total, what, items, say, kept)
-        super().__init__(total=total, desc=what, initial=kept, unit=unit, **LOOKS)
+        self._forecast = Forecast(total, activity, items, say, kept)
+        super().__init__(total=total, desc=activity, initial=kept, unit=unit, **LOOKS)
 
     def update(self, n: float | None = 1) -> bool | None:
         """Count items, and say how long the rest takes as soon as it is known."""

@@ -121,7 +121,9 @@ def rows_digest(rows: pd.DataFrame) -> str:
     # kinds of NaN are one
     is_number = np.array([kind in NUMBERS for kind in kinds], bool)
     for kind in NUMBERS:
-        numbers = rows.loc[:, [of == kind for of in kinds]].to_numpy(kind, copy=True)
+        numbers = rows.loc[:, [column_kind == kind for column_kind in kinds]].to_numpy(
+            kind, copy=True
+        )
         if kind == np.float64:
             numbers[np.isnan(numbers)] = np.nan
         digest.update(numbers.tobytes())
@@ -154,18 +156,18 @@ class RowStore:
     def __init__(self, folder: PathLike) -> None:
         self.folder = Path(folder)
 
-    def write_manifest(self, jobs: Sequence[Job], what: str) -> None:
+    def write_manifest(self, jobs: Sequence[Job], activity: str) -> None:
         """Keep the list of jobs, in `MANIFEST`; `run_status` reads it.
 
         Parameters
         ----------
         jobs : sequence of Job
             All jobs of a run.
-        what : str
+        activity : str
             What they do, in words.
         """
         listed = [{"key": job.key, "size": job.size, **job.columns} for job in jobs]
-        write_text(self.folder / MANIFEST, json.dumps({"what": what, "jobs": listed}, indent=1))
+        write_text(self.folder / MANIFEST, json.dumps({"what": activity, "jobs": listed}, indent=1))
 
     def read_manifest(self) -> dict[str, Any] | None:
         """Return ``what`` and ``jobs``; None where they are damaged, no jobs without a file."""
@@ -282,7 +284,7 @@ class RunStatus:
     ----------
     folder : Path
         Of their rows.
-    what : str
+    activity : str
         What they do.
     jobs, done : int
         All jobs, and those that ended well.
@@ -296,7 +298,7 @@ class RunStatus:
     """
 
     folder: Path
-    what: str
+    activity: str
     jobs: int
     done: int
     failed: dict[str, str]
@@ -322,7 +324,7 @@ class RunStatus:
             "left": str(self.left),
             "rate": rate,
         }
-        lines = [f"{self.what} ({self.folder})", *(f"  {k:8} {v}" for k, v in rows.items())]
+        lines = [f"{self.activity} ({self.folder})", *(f"  {k:8} {v}" for k, v in rows.items())]
         return "\n".join([*lines, *(f"  {key}: {error}" for key, error in self.failed.items())])
 
     def to_dict(self) -> dict[str, Any]:
@@ -387,8 +389,8 @@ def run_status(folder: Path) -> RunStatus:
                 end = store.path(key).stat().st_mtime
                 spans.append((end - float(rows["job_s"].iloc[0]), end, size))
     items, rate = sum(size for _, size in jobs), _rate(spans)
-    what = manifest["what"]
-    return RunStatus(folder, what, len(jobs), done, failed, items, items_done, rate)
+    activity = manifest["what"]
+    return RunStatus(folder, activity, len(jobs), done, failed, items, items_done, rate)
 
 
 def _rate(spans: list[tuple[float, float, int]]) -> float | None:

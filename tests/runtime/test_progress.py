@@ -68,5 +68,5 @@ def test_the_rate_is_that_after_the_first_items(updates, kept, expected):
 def test_a_run_says_how_much_it_has_to_do_and_a_finished_one_nothing(tmp_path, capsys):
     jobs = [Job("a", 30), Job("b", 12)]
     for expected in ("testing: 42 images", ""):
-        run_jobs(jobs, lambda job, advance: [{}], RowStore(tmp_path), what="testing")
+        run_jobs(jobs, lambda job, advance: [{}], RowStore(tmp_path), activity="testing")
         assert capsys.readouterr().err.strip() == expected

@@ -101,7 +101,9 @@ def test_a_job_that_kills_or_fails_becomes_a_row(cluster, tmp_path, monkeypatch)
     monkeypatch.setattr("autoeval.runtime.ray_executor.MAX_TRIES", 1)
     jobs = [Job(key, 1, value) for key, value in {"a": 1, "b": "kill", "c": 0, "d": 4}.items()]
     store = RowStore(tmp_path)
-    counts = run_jobs(jobs, fragile, store, what="test", executor=RayExecutor(workers=1, cpus=2))
+    counts = run_jobs(
+        jobs, fragile, store, activity="test", executor=RayExecutor(workers=1, cpus=2)
+    )
     assert counts.done == 2
     assert counts.failed == {
         "b": "WorkerDied: 1 workers died at this job",
@@ -110,7 +112,7 @@ def test_a_job_that_kills_or_fails_becomes_a_row(cluster, tmp_path, monkeypatch)
     assert store.table("abcd")["value"].dropna().tolist() == [1, 0.25]
     jobs = [Job("e", 1, "kill"), Job("f", 1, "kill"), Job("g", 1, "refuse")]
     with pytest.raises(InputError, match="no such data"):
-        run_jobs(jobs, fragile, store, what="test", executor=RayExecutor(workers=1))
+        run_jobs(jobs, fragile, store, activity="test", executor=RayExecutor(workers=1))
 
 
 def test_workers_that_find_no_room_are_refused():
@@ -143,7 +145,9 @@ def test_workers_fill_the_cluster(options, cluster, each, number):
 def test_without_ray_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"pip install 'autoeval\[ray\]'"):
-        run_jobs([Job("a", 1, 1)], fragile, RowStore(tmp_path), what="t", executor=RayExecutor())
+        run_jobs(
+            [Job("a", 1, 1)], fragile, RowStore(tmp_path), activity="t", executor=RayExecutor()
+        )
 
 
 def test_workers_observe_the_images_of_places_as_one_process_does(cluster, tmp_path):
@@ -220,4 +224,4 @@ def test_a_cluster_that_does_not_answer_is_refused_at_once(tmp_path):
     pytest.importorskip("ray").shutdown()  # the cluster of the tests before
     nowhere = RayExecutor(address="127.0.0.1:1")
     with pytest.raises(InputError, match=r"127\.0\.0\.1:1"):
-        run_jobs([Job("a", 1, 1)], fragile, RowStore(tmp_path), what="t", executor=nowhere)
+        run_jobs([Job("a", 1, 1)], fragile, RowStore(tmp_path), activity="t", executor=nowhere)

@@ -58,7 +58,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(tmp_path):
 )
 def test_a_damaged_file_is_named_and_its_job_alone_runs_again(tmp_path, spoil, reason):
     store, done = RowStore(tmp_path), []
-    run_jobs(JOBS, measure, store, what="test")
+    run_jobs(JOBS, measure, store, activity="test")
     spoil(store.path("a"))
 
     def again(job, advance):
@@ -66,14 +66,14 @@ def test_a_damaged_file_is_named_and_its_job_alone_runs_again(tmp_path, spoil, r
         return measure(job, advance)
 
     with pytest.warns(UserWarning, match=rf"a\.parquet .*{reason}.*its job runs again"):
-        run_jobs(JOBS, again, store, what="test")
+        run_jobs(JOBS, again, store, activity="test")
     assert done == ["a"]
     assert store.table("abc")["mAP"].tolist() == [0.5, 0.25, 0.125]
 
 
 def test_rows_changed_by_other_means_are_noticed(tmp_path):
     store = RowStore(tmp_path)
-    run_jobs(JOBS, measure, store, what="test")
+    run_jobs(JOBS, measure, store, activity="test")
     path = store.path("b")
     table = pyarrow.parquet.read_table(path)
     changed = table.set_column(0, "mAP", pyarrow.array([0.9]))
@@ -93,7 +93,7 @@ def test_a_second_run_of_a_folder_waits_and_finds_all_jobs_done(tmp_path, capsys
         return [{"value": job.payload**2}]
 
     def run(name):
-        counts[name] = run_jobs(jobs, work, RowStore(tmp_path), what="test")
+        counts[name] = run_jobs(jobs, work, RowStore(tmp_path), activity="test")
 
     first = threading.Thread(target=run, args=["first"])
     first.start()
@@ -123,7 +123,7 @@ def test_a_lock_dies_with_its_owner(tmp_path):
     assert owner.stdout is not None and owner.stdout.readline() == "ready\n"
     os.kill(owner.pid, signal.SIGKILL)
     owner.wait()
-    assert run_jobs(JOBS, measure, RowStore(tmp_path), what="test").done == 3
+    assert run_jobs(JOBS, measure, RowStore(tmp_path), activity="test").done == 3
 
 
 FALLIBLE = [Job(key, 1, payload=value) for key, value in [("a", 1), ("b", 0), ("c", 4)]]
@@ -136,7 +136,7 @@ def inverse(job, advance):
 
 def test_failures_become_rows_and_are_tried_again(tmp_path):
     store = RowStore(tmp_path)
-    counts = run_jobs(FALLIBLE, inverse, store, what="test")
+    counts = run_jobs(FALLIBLE, inverse, store, activity="test")
     assert (counts.reused, counts.done, list(counts.failed)) == (0, 2, ["b"])
     table = store.table(["a", "b", "c"])
     assert table["status"].tolist() == ["ok", "failed", "ok"]
@@ -148,7 +148,7 @@ def test_failures_become_rows_and_are_tried_again(tmp_path):
         asked.append(job.key)
         return [{"value": 0.0}]
 
-    assert run_jobs(FALLIBLE, fixed, store, what="test").reused == 2
+    assert run_jobs(FALLIBLE, fixed, store, activity="test").reused == 2
     assert asked == ["b"]
     assert store.table("abc")["value"].tolist() == [1.0, 0.0, 0.25]
 
@@ -158,7 +158,7 @@ def test_wrong_input_stops_everything(tmp_path):
         raise InputError("no such checkpoint")
 
     with pytest.raises(InputError, match="checkpoint"):
-        run_jobs(FALLIBLE, work, RowStore(tmp_path), what="test")
+        run_jobs(FALLIBLE, work, RowStore(tmp_path), activity="test")
     assert RowStore(tmp_path).table(job.key for job in FALLIBLE).empty
 
 

@@ -252,7 +252,7 @@ class KeptObserver(Observer[D]):
         jobs = self._jobs(samples)
         if unused := _unused(self.store, jobs):
             _say(unused)
-        counts = run_jobs(jobs, self._work, self.store, what=activity, executor=self._executor)
+        counts = run_jobs(jobs, self._work, self.store, activity=activity, executor=self._executor)
         if jobs and counts.reused == len(jobs):
             _say(f"{activity}: all {len(samples)} images are kept in {self.store.folder}")
         return progress_bar(total, "adding up", disable=disable)

@@ -216,7 +216,7 @@ def read_text_folder(
     images_of_files = _images_of_files(files, images)
     lines, malformed = _lines_of(files, images_of_files, known_words, column_names(columns))
     if not len(lines.file):
-        return Content(iter(()), numbers=_names_beside(folder))
+        return Content(iter(()), numbers=_listed_names(folder))
     order, notices = _order_of(folder, lines, column_names(columns))
     if not order.pixels:
         unknown = [
@@ -233,7 +233,7 @@ def read_text_folder(
                 "with sizes, with --images."
             )
     raw = _raw(lines, order, images_of_files)
-    return Content(iter([raw]), numbers=_names_beside(folder), warnings=(*notices, *malformed))
+    return Content(iter([raw]), numbers=_listed_names(folder), warnings=(*notices, *malformed))
 
 
 def column_names(columns: Sequence[str]) -> tuple[str, ...]:
@@ -291,7 +291,7 @@ def _image_name(file: Path) -> str:
     return file.name.removesuffix(".txt")
 
 
-def _names_beside(folder: Path) -> dict[str, str]:
+def _listed_names(folder: Path) -> dict[str, str]:
     """Return the words of classes by a list beside the text files, counted from 0."""
     for path in (folder / name for name in NAME_FILES):
         if path.is_file():

@@ -97,8 +97,8 @@ def build_metaset(
         n_transforms=n_transforms,
     )
     seed_sets = sources.load_seed_sets()
-    recipes = [draw_recipes(each, config, seed=seed) for each in seed_sets]
-    paths = [_recipes_of(folder, each.name) for each in seed_sets]
+    recipes = [draw_recipes(labelled_set, config, seed=seed) for labelled_set in seed_sets]
+    paths = [_recipes_of(folder, labelled_set.name) for labelled_set in seed_sets]
     _clear(folder, dict(zip(paths, recipes, strict=True)), overwrite=overwrite)
     for path, set_recipes in zip(paths, recipes, strict=True):
         save_recipes(path, set_recipes)
@@ -135,17 +135,17 @@ def _clear(folder: Path, wanted: Mapping[Path, Sequence[Recipe]], *, overwrite: 
     from autoeval.stability.metasets import load_recipes
 
     present = sorted((folder / "recipes").glob("*.json"))
-    others = [path for path in present if load_recipes(path) != list(wanted.get(path, ()))]
-    if others and not overwrite:
+    stale_paths = [path for path in present if load_recipes(path) != list(wanted.get(path, ()))]
+    if stale_paths and not overwrite:
         raise InputError(
-            f"{folder} holds recipes of another call, such as {others[0]}: name another "
+            f"{folder} holds recipes of another call, such as {stale_paths[0]}: name another "
             "--work-dir, or give --overwrite to remove them and their images."
         )
-    for path in others:
+    for path in stale_paths:
         for number, recipe in enumerate(load_recipes(path)):
             shutil.rmtree(_images_of(folder, recipe.seed_set, number, recipe), ignore_errors=True)
         path.unlink()
-    if others:
+    if stale_paths:
         (folder / "contact_sheet.png").unlink(missing_ok=True)
 
 

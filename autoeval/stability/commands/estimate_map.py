@@ -117,12 +117,12 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     # The road world assumes some images, which are neither a list nor a video.
     if not options.get("images"):
         reason = "is about new images: give --images PATH, too."
-        meta_set_options.refuse_beside(options, ["categories", "img_dir", "every"], reason)
+        meta_set_options.refuse_options(options, ["categories", "img_dir", "every"], reason)
     if not options.get("estimator"):
         _assume(options)
-    found = None
+    new_images = None
     if options.get("images") and not _is_rendered_later(options):
-        found = found_images(options)
+        new_images = found_images(options)
     from autoeval.report.page import PAGE, about, print_result, written_files
 
     estimator = _estimator(options)
@@ -132,8 +132,8 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
         estimator.context_.get("task", {}).get("name", Path(options.get("task") or "labels").stem)
     )
     folder = Path(options.get("work_dir") or f"work_dirs/{task}_{Path(name).stem}")
-    estimate = _estimate(options, estimator, found, folder)
-    given = about(
+    estimate = _estimate(options, estimator, new_images, folder)
+    facts = about(
         TYPED.get(),
         images=options.get("images"),
         task=options.get("task"),
@@ -142,7 +142,7 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
         estimator=options.get("estimator"),
     )
     before = estimator.fit_result_.files if estimator.fit_result_ else ()
-    text, values, draw = _report(f"{name} on {task}", estimator, estimate, name, given)
+    text, values, draw = _report(f"{name} on {task}", estimator, estimate, name, facts)
     print_result(text, values, as_json=options.get("json", False))
     written = [*before, *draw().write(folder / PAGE, values)]
     if not options.get("json", False):
@@ -164,12 +164,12 @@ def _report(
 
     named: dict[str, Any] = {"detector": detector, "about": about}
     if not isinstance(estimator, AccuracyEstimator):
-        others = {}
+        other_estimates = {}
         if estimate is not None and estimate.site is not None:
-            others = estimator.predict_others(estimate.site)
-        values = method_values(estimator, estimate, others, **named)
-        draw = partial(method_page, title, estimator, estimate, others, **named)
-        return method_text(estimator, estimate, others), values, draw
+            other_estimates = estimator.predict_others(estimate.site)
+        values = method_values(estimator, estimate, other_estimates, **named)
+        draw = partial(method_page, title, estimator, estimate, other_estimates, **named)
+        return method_text(estimator, estimate, other_estimates), values, draw
     if estimate is None:
         draw = partial(fit_page, title, estimator, **named)
         return fit_text(estimator), fit_values(estimator, **named), draw
@@ -216,9 +216,9 @@ def _check(options: MapOptions) -> None:
     if not options.get("images"):
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
     reason = "is for a fit, and --estimator carries its own: leave it out."
-    meta_set_options.refuse_beside(options, OF_FIT, reason)
+    meta_set_options.refuse_options(options, OF_FIT, reason)
     if not options.get("domain_source"):
-        meta_set_options.refuse_beside(
+        meta_set_options.refuse_options(
             options,
             ["task", "data_root", "max_images"],
             "goes with --estimator where --domain-source does.",
@@ -271,7 +271,7 @@ def _fit_detector(options: MapOptions) -> Fitted:
             options.get("metaset"), n_sets=options.get("n_sets"), n_images=options.get("n_images")
         )
     else:
-        meta_set_options.refuse_beside(
+        meta_set_options.refuse_options(
             options, ["n_images"], "is of sample sets: give --n-sets, too."
         )
     task = meta_set_options.named_task(options)
@@ -307,8 +307,10 @@ def _can_drop(detector: Any, stages: Sequence[str]) -> bool:
     return bool(stages) or not isinstance(detector, BlackBoxDetector)
 
 
-def _estimate(options: MapOptions, estimator: Fitted, found: Any, folder: Path) -> Estimate | None:
-    """Estimate the new images, where there are any; `found` are those found before a fit."""
+def _estimate(
+    options: MapOptions, estimator: Fitted, new_images: Any, folder: Path
+) -> Estimate | None:
+    """Estimate the new images, where there are any; `new_images` are those found before a fit."""
     from autoeval.estimation.given import named_categories
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.run_detector import Detector
@@ -332,7 +334,7 @@ def _estimate(options: MapOptions, estimator: Fitted, found: Any, folder: Path) 
     executor = executor_of(options) or LocalExecutor()
     estimate: Estimate = estimator.predict(
         observed,
-        images=found_images(options) if found is None else found,
+        images=found_images(options) if new_images is None else new_images,
         categories=named_categories(options.get("categories")),
         keep=Keeping(folder, executor, spec),
         **running,

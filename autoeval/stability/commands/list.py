@@ -26,8 +26,8 @@ def list_names(what: str | None = None) -> None:
         print("\n\n".join(f"{what}:\n{_lines(what)}" for what in LISTS))
 
 
-def _lines(what: str) -> str:
-    meanings = LISTS[what]()
+def _lines(list_name: str) -> str:
+    meanings = LISTS[list_name]()
     width = max(map(len, meanings))
     return "\n".join(f"{name:{width}}  {meaning}" for name, meaning in meanings.items())
 

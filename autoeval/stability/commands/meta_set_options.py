@@ -135,21 +135,21 @@ def given_detector(
     """
     from autoeval.estimation.run_detector import Detector
 
-    given = {name: options.get(name) for name in BoxOptions.__annotations__}
-    made = given_boxes_of(None, given, loading)
-    return made if isinstance(made, Detector) else None
+    box_options = {name: options.get(name) for name in BoxOptions.__annotations__}
+    box_source = given_boxes_of(None, box_options, loading)
+    return box_source if isinstance(box_source, Detector) else None
 
 
 def named_detector(options: Mapping[str, Any]) -> Detector:
     """As `given_detector`; `InputError` where the options name none."""
     if not options.get("detector"):
         raise InputError(NO_DETECTOR)
-    made = given_detector(options)
-    assert made is not None
-    return made
+    detector = given_detector(options)
+    assert detector is not None
+    return detector
 
 
-def refuse_beside(options: Mapping[str, Any], names: Sequence[str], reason: str) -> None:
+def refuse_options(options: Mapping[str, Any], names: Sequence[str], reason: str) -> None:
     """Raise `InputError` where one of these options was given; `reason` goes behind its name."""
     refuse_given({name: options.get(name) for name in names}, reason)
 
@@ -157,7 +157,7 @@ def refuse_beside(options: Mapping[str, Any], names: Sequence[str], reason: str)
 def check_task_options(options: Mapping[str, Any]) -> None:
     """Refuse what is about a task without one."""
     if not options.get("task"):
-        refuse_beside(options, BELONG_TO_TASK, "goes with --task: give that, too.")
+        refuse_options(options, BELONG_TO_TASK, "goes with --task: give that, too.")
 
 
 def named_task(options: Mapping[str, Any]) -> Task:
@@ -169,8 +169,8 @@ def named_task(options: Mapping[str, Any]) -> Task:
         return replace(task, max_images=options.get("max_images"))
     if road_world.serves(options):
         return road_world.road_world_task(options)
-    beside = " with --estimator" if options.get("estimator") else ""
-    raise InputError(f"Expected --task FILE{beside}, such as configs/tasks/vehicle.py.")
+    addition = " with --estimator" if options.get("estimator") else ""
+    raise InputError(f"Expected --task FILE{addition}, such as configs/tasks/vehicle.py.")
 
 
 def check_complete(options: Mapping[str, Any], command: str) -> None:
@@ -258,15 +258,15 @@ def work_dir(options: Mapping[str, Any], task: str) -> Path:
     """Return the folder of a run on a task: the one named, or one by task and detector."""
     if options.get("work_dir"):
         return Path(options["work_dir"])
-    what = "_counting" if options.get("target") in COUNT_TARGETS else ""
-    return Path("work_dirs") / f"{task}_{Path(str(options.get('detector'))).stem}{what}"
+    suffix = "_counting" if options.get("target") in COUNT_TARGETS else ""
+    return Path("work_dirs") / f"{task}_{Path(str(options.get('detector'))).stem}{suffix}"
 
 
 def check_counting_options(options: Mapping[str, Any]) -> None:
     """Raise `InputError` where they are given for another target, or do not go together."""
     target, threshold = options.get("target") or AP_TARGETS[0], options.get("count_thr")
     if target not in COUNT_TARGETS:
-        refuse_beside(
+        refuse_options(
             options,
             OF_COUNTING,
             f"is for a counting error, and --target is {target}: give a "
@@ -275,7 +275,7 @@ def check_counting_options(options: Mapping[str, Any]) -> None:
     if threshold is not None and not 0 <= threshold < 1:
         raise InputError(f"Expected --count-thr from 0 to under 1 but got {threshold}.")
     if options.get("bins") is None:
-        refuse_beside(
+        refuse_options(
             options, ["bins_name"], "names a list in --bins, which is missing: give both."
         )
 

@@ -156,7 +156,7 @@ class PaperRun:
 
 
 def find_runs(
-    given: Mapping[str, Any],
+    command_options: Mapping[str, Any],
     wanted: list[tuple[str, str]],
     data: dict[str, AvailableData],
     work_dir: Path,
@@ -165,7 +165,7 @@ def find_runs(
 
     Parameters
     ----------
-    given : mapping
+    command_options : mapping
         Options of the command.
     wanted : list of (str, str)
         Aliases of detectors, and tasks.
@@ -178,7 +178,7 @@ def find_runs(
 
     runs: dict[tuple[str, str], PaperRun] = {}
     for alias, task in dict.fromkeys(wanted):
-        available, options = data[task], _options(given, alias)
+        available, options = data[task], _options(command_options, alias)
         if len(available.seed_sets) < FEWEST:
             _print_warnings([f"{task}: fewer than {FEWEST} sources, so no table"])
             continue
@@ -190,7 +190,7 @@ def find_runs(
         except InputError as error:
             _print_warnings([f"{alias} on {task} is left out: {error}"])
             continue
-        folder = work_dir / f"{stand_in(given) or alias}_{task}"
+        folder = work_dir / f"{stand_in(command_options) or alias}_{task}"
         runs[alias, task] = PaperRun(alias, options, observer, available, folder)
     return runs
 
@@ -201,11 +201,11 @@ def stand_in(options: Mapping[str, Any]) -> str:
     return Path(name).stem if name.endswith(".py") else name
 
 
-def _options(given: Mapping[str, Any], alias: str) -> dict[str, Any]:
+def _options(command_options: Mapping[str, Any], alias: str) -> dict[str, Any]:
     """Return the options of one detector: the one given, or the table's own at the printed size."""
     from autoeval.detectors.building.aliases import detector_names
 
-    options = dict(given)
+    options = dict(command_options)
     if not options.get("detector"):
         names = [f"{PRINTED_SIZE}/{alias}", alias]
         if options.get("mode") == RELEASED:

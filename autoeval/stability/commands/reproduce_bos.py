@@ -21,7 +21,7 @@ from autoeval.stability.commands.meta_set_options import (
     MetaSetOptions,
     PerturbedOptions,
     check_rates,
-    refuse_beside,
+    refuse_options,
 )
 from autoeval.stability.commands.paper_runs import RELEASED, PaperRun, find_runs, stand_in
 
@@ -103,7 +103,7 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     if options.get("preset") == LIGHT:
         raise InputError("--preset light has no dropout, which the paper is about: leave it out.")
     if not options.get("detector"):
-        refuse_beside(options, ["stages"], "goes with --detector: give that, too.")
+        refuse_options(options, ["stages"], "goes with --detector: give that, too.")
     _check_search(options)
     named = options.get("table") or ()
     figures = load_figures("bos", options.get("figure") or ())
@@ -150,7 +150,10 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
             nested = {
                 key: runs[key].nested(meta_set, options.get("search") or None) for key in score_keys
             }
-            scores = {key: next(iter(found.tables.values())) for key, found in nested.items()}
+            scores = {
+                key: next(iter(nested_tables.tables.values()))
+                for key, nested_tables in nested.items()
+            }
         boxes = {key: runs[key].boxes(drawn) for key, drawn in box_meta_sets.items()}
     compared = [
         *_tables(options, tables, scores, nested, data),
@@ -210,8 +213,8 @@ def _cost(
     repeats: dict[str, int] = {}
     rates: dict[str, float] = {}
 
-    def add(run: PaperRun, what: str, n_images: int, n_repeats: int) -> None:
-        name = f"{stand_in(options) or run.alias} on {run.available.task.name}{what}"
+    def add(run: PaperRun, suffix: str, n_images: int, n_repeats: int) -> None:
+        name = f"{stand_in(options) or run.alias} on {run.available.task.name}{suffix}"
         images[name], repeats[name] = n_images, n_repeats
         rates[name] = measured[run.alias, run.available.task.name]
 
@@ -223,8 +226,10 @@ def _cost(
             images[name], repeats[name] = n_images, round(passes) - 1
             a_second = measured[run.alias, run.available.task.name] * (1 + run.repeats)
             rates[name] = a_second / passes
-        each = "" if options.get("search") is None else ", for each dropout that the search chooses"
-        add(run, each, images_to_observe(run.available.seed_sets, meta_set), run.repeats)
+        suffix = (
+            "" if options.get("search") is None else ", for each dropout that the search chooses"
+        )
+        add(run, suffix, images_to_observe(run.available.seed_sets, meta_set), run.repeats)
         if run.training_domain is not None:
             n = images_to_observe([run.training_domain], None)
             add(run, ", its training domain", n, 0)
@@ -255,7 +260,11 @@ def _tables(
     chapters: list[Chapter] = []
     for table in tables:
         by_detector = {alias: rows for (alias, task), rows in scores.items() if task == table.task}
-        searched = {alias: found for (alias, task), found in nested.items() if task == table.task}
+        searched = {
+            alias: nested_tables
+            for (alias, task), nested_tables in nested.items()
+            if task == table.task
+        }
         n_sources = len(data[table.task].sources)
         compared = SideBySide(
             table, by_detector, n_sources, stand_in(options), _differs(options), searched

@@ -35,8 +35,8 @@ OF_METASET = ("n_sets", "n_images")
 
 def serves(options: Mapping[str, Any]) -> bool:
     """Say whether the road world takes the place of a task: nothing given belongs to another."""
-    others = ("task", "estimator", "seed_set")
-    return not any(options.get(name) for name in others)
+    option_names = ("task", "estimator", "seed_set")
+    return not any(options.get(name) for name in option_names)
 
 
 def assume(options: dict[str, Any], values: Mapping[str, Any], *, command: str) -> None:

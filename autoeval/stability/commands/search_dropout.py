@@ -23,7 +23,7 @@ from autoeval.stability.commands.meta_set_options import (
     named_detector,
     named_stages,
     named_task,
-    refuse_beside,
+    refuse_options,
 )
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def search_dropout(**options: Unpack[SearchOptions]) -> None:
             f"{len(named_stages(options))}."
         )
     if road_world.serves(options):
-        refuse_beside(options, ["leave_out"], "goes with --task: give that, too.")
+        refuse_options(options, ["leave_out"], "goes with --task: give that, too.")
         road_world.assume(cast("dict[str, Any]", options), ON_ROAD_WORLD, command=COMMAND)
     else:
         check_complete(options, COMMAND)
@@ -130,10 +130,10 @@ def search_dropout(**options: Unpack[SearchOptions]) -> None:
     name = Path(str(options.get("detector"))).stem
     work_dir = Path(options.get("work_dir") or Path("work_dirs") / f"dropout_{task.name}_{name}")
     task = _without(task, options.get("leave_out") or [])
-    known = (work_dir / "rows").exists()  # nobody knows how much of a former run is left
+    resumed = (work_dir / "rows").exists()  # nobody knows how much of a former run is left
     bench = _bench(options, detector, task, work_dir)
     strategies = list(dict.fromkeys(options.get("strategy") or ["greedy"]))
-    if not known:
+    if not resumed:
         print(_cost(bench, strategies), file=sys.stderr)
     results = search(bench, strategies)
     for warning in bench.warnings:
@@ -146,14 +146,14 @@ def _without(task: Task, names: Sequence[str]) -> Task:
     """Leave sources out of a task, or raise `InputError` where it has none of such a name."""
     from dataclasses import replace
 
-    known = [files.name for files in task.seed_sets]
-    unknown = [name for name in names if name not in known]
+    source_names = [files.name for files in task.seed_sets]
+    unknown = [name for name in names if name not in source_names]
     left = tuple(files for files in task.seed_sets if files.name not in names)
     if unknown or not left:
         wrong = f"no source {unknown[0]}" if unknown else "no source left"
         raise InputError(
-            f"Expected --leave-out with some of the sources {', '.join(known)}, but there is "
-            f"{wrong}."
+            f"Expected --leave-out with some of the sources {', '.join(source_names)}, but there "
+            f"is {wrong}."
         )
     return replace(task, seed_sets=left)
 

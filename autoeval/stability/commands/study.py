@@ -20,7 +20,7 @@ from autoeval.stability.commands.meta_set_options import (
     StagedDetector,
     named_detector,
     named_stages,
-    refuse_beside,
+    refuse_options,
 )
 from autoeval.words import option_of
 
@@ -185,16 +185,16 @@ def make_study(study: str, **options: Unpack[StudyOptions]) -> None:
         raise InputError(f"Expected a study, one of {', '.join(STUDIES)}, but got '{study}'.")
     check_names(options, StudyOptions)
     if not options.get("task"):
-        refuse_beside(options, ["data_root"], "goes with --task: give that, too.")
+        refuse_options(options, ["data_root"], "goes with --task: give that, too.")
     chosen = STUDIES[study]
     named = ", ".join(option_of(name) for name in chosen.inputs)
     unread = [name for name in (*DATA, *SCORES) if name not in chosen.inputs]
     facts = [fact for name in unread for fact in FACTS.get(name, ())]
     reason = f"has no use in the study '{study}', which takes {named}."
-    refuse_beside(options, [*unread, *facts], reason)
+    refuse_options(options, [*unread, *facts], reason)
     if not chosen.passes:
         reason = f"is about feature dropout, which the study '{study}' does not run."
-        refuse_beside(options, ["stages"], reason)
+        refuse_options(options, ["stages"], reason)
     values = read_settings(options.get("set") or (), {**chosen.settings, **chosen.passes})
     folder = Path(options.get("work_dir") or "work_dirs/studies")
     report = _report(study, options, values, folder)

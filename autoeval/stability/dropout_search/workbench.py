@@ -181,7 +181,7 @@ class Workbench:
             list(jobs.values()),
             lambda job, advance: _slice_rows(self.observer, job.payload, advance),
             self.store,
-            what="observing images",
+            activity="observing images",
         )
         for number, job in jobs.items():
             self._take(number, job)
@@ -281,8 +281,8 @@ def _slice_rows(
         by_spec = {spec: evidence.relabel(lookup) for spec, evidence in evidence_by_spec.items()}
         clean = next(iter(by_spec.values())).clean
         truth.update(clean, sample.boxes, sample.labels, sample.iscrowd)
-        made = (_row(spec, evidence, observer) for spec, evidence in by_spec.items())
-        rows += [{"image": number, **row} for row in made]
+        new_rows = (_row(spec, evidence, observer) for spec, evidence in by_spec.items())
+        rows += [{"image": number, **row} for row in new_rows]
         advance(1)
     if piece.accuracy:
         plain = replace(settings, repeats=0, wants=())

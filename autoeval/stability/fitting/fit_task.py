@@ -115,12 +115,14 @@ def fit_task(
 
     # The default estimator, which reads boxes; and the methods on the table of scores.
     context = observer.context()
-    how = with_stages(loading, getattr(observer.settings, "stages", ()))
+    stored_loading = with_stages(loading, getattr(observer.settings, "stages", ()))
     result, of_sets = FitResult(table, target=target), list[Notice]()
     fitted: dict[str, AccuracyEstimator | PublishedEstimator] = {}
     if DEFAULT_METHOD in methods:
         default = fit_sets(sets, context=context, settings=FitSettings(target), scored=table)
-        fitted[DEFAULT_METHOD] = replace(default, loading_=how or {}, detector_=observer.detector)
+        fitted[DEFAULT_METHOD] = replace(
+            default, loading_=stored_loading or {}, detector_=observer.detector
+        )
         assert default.fit_result_ is not None
         result = default.fit_result_
         # what is evaluated here takes the place of the fit's own evaluation
@@ -146,7 +148,9 @@ def fit_task(
             repeated = (*looks.warnings, *useless, *_of_two_lines(table, method, target))
             seen["boxes"] = replace(looks, warnings=repeated).to_dict()
         estimator = PublishedEstimator(method, target=target)
-        fitted[method] = estimator.fit(table, context=seen, loading=how, detector=observer.detector)
+        fitted[method] = estimator.fit(
+            table, context=seen, loading=stored_loading, detector=observer.detector
+        )
 
     if methods[0] == DEFAULT_METHOD:  # its file says what was evaluated here
         evaluated = fitted[DEFAULT_METHOD]
@@ -265,9 +269,9 @@ def checked_set(stored: Site, words: Sequence[str]) -> Site:
         If no category has labels enough for the default.
     """
     site = Site(stored.boxes, truth=stored.truth, name=stored.name, group=stored.group)
-    made = set_of_detector(replace(site, everywhere=True))
-    statistics = replace(made.looks, categories=tuple(words))
-    return replace(made, looks=statistics)
+    labelled_set = set_of_detector(replace(site, everywhere=True))
+    statistics = replace(labelled_set.looks, categories=tuple(words))
+    return replace(labelled_set, looks=statistics)
 
 
 def _evaluate(

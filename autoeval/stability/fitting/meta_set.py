@@ -64,10 +64,10 @@ class Scorer(TravellingObserver):
 
         rows = scored_rows(self.observer, samples, advance=advance, watch=keep)
         if untouched:
-            found = Site.of_evidence(seen, self.observer.task.categories).pool
+            pool = Site.of_evidence(seen, self.observer.task.categories).pool
             labels = [truth_by_image[evidence.image_id] for evidence in seen]
-            truth = truth_of_samples(found, labels)
-            rows[0][LABELLED] = pack_set(found, truth)
+            truth = truth_of_samples(pool, labels)
+            rows[0][LABELLED] = pack_set(pool, truth)
         return [{**job.columns, **row} for row in rows]
 
 
@@ -106,7 +106,7 @@ def score_meta_set(
     """
     jobs = sample_set_jobs(observer, seed_sets, recipes)
     work = Scorer(observer, load=load)
-    counts = run_jobs(jobs, work, store, what="scoring sample sets", executor=executor)
+    counts = run_jobs(jobs, work, store, activity="scoring sample sets", executor=executor)
     return store.table(job.key for job in jobs), counts
 
 
@@ -213,25 +213,25 @@ def recorded_sets(boxes: pd.DataFrame) -> list[Site]:
     return [unpack_set(content, str(name), str(group)) for content, name, group in columns]
 
 
-def pack_set(found: Boxes, truth: Boxes) -> bytes:
+def pack_set(boxes: Boxes, truth: Boxes) -> bytes:
     """Write boxes and their labels as bytes, so that they fit a row of a table.
 
     Parameters
     ----------
-    found : Boxes
+    boxes : Boxes
         Detected boxes.
     truth : Boxes
         Labels, on the same images and in the same categories.
     """
-    boxes = {f"found_{name}": getattr(found, name) for name in FOUND}
+    box_arrays = {f"found_{name}": getattr(boxes, name) for name in FOUND}
     true = {f"true_{name}": getattr(truth, name) for name in TRUE}
     described = {
-        "images": [(image.image_id, image.size) for image in found.images],
-        "categories": found.categories,
+        "images": [(image.image_id, image.size) for image in boxes.images],
+        "categories": boxes.categories,
     }
     text = np.frombuffer(json.dumps(described).encode(), np.uint8)
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, described=text, **boxes, **true)
+    np.savez_compressed(buffer, described=text, **box_arrays, **true)
     return buffer.getvalue()
 
 
@@ -259,8 +259,8 @@ def unpack_set(content: bytes, name: str, group: str) -> Site:
             for image_id, size in described["images"]
         )
         categories = tuple(described["categories"])
-        found = {name: arrays[f"found_{name}"] for name in FOUND}
-        detected = Boxes(images, categories, **found)
+        columns = {name: arrays[f"found_{name}"] for name in FOUND}
+        detected = Boxes(images, categories, **columns)
         true = {name: arrays[f"true_{name}"] for name in TRUE}
         truth = Boxes(images, categories, **true)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:

@@ -47,21 +47,21 @@ def reading(path: Path, layout: str) -> Iterator[None]:
     except InputError:
         raise
     except MALFORMED as error:
-        what = (_FORM % layout).format(item=printable(path), fault=fault(error))
-        raise InputError(f"{what}.") from error
+        sentence = (_FORM % layout).format(item=printable(path), fault=fault(error))
+        raise InputError(f"{sentence}.") from error
 
 
-def unread(layout: str, what: str) -> BadItems:
+def unread(layout: str, items_name: str) -> BadItems:
     """Count the label files, frames or lines that are not as a layout publishes them.
 
     Parameters
     ----------
     layout : str
         Name of the layout, for messages.
-    what : str
+    items_name : str
         Plural of what is counted.
     """
-    return BadItems("", what, _FORM % layout)
+    return BadItems("", items_name, _FORM % layout)
 
 
 @dataclass(frozen=True)
@@ -164,14 +164,14 @@ def collect_labels(
     )
 
 
-def first_folder(path: Path, given: Path | None, candidates: Iterable[Path]) -> Path:
+def first_folder(path: Path, named_folder: Path | None, candidates: Iterable[Path]) -> Path:
     """Return the image folder that was given, without a look at it, else the first there is.
 
     Parameters
     ----------
     path : Path
         The labels, for the message.
-    given : Path or None
+    named_folder : Path or None
         The user's choice.
     candidates : iterable of Path
         Where the layout has its images.
@@ -182,7 +182,7 @@ def first_folder(path: Path, given: Path | None, candidates: Iterable[Path]) -> 
         If there is none, with the places looked at.
     """
     candidates = list(candidates)
-    folder = given or next((place for place in candidates if place.is_dir()), None)
+    folder = named_folder or next((place for place in candidates if place.is_dir()), None)
     if folder is None:
         looked = f"Looked for {listed(candidates)}; name" if candidates else "Name"
         raise InputError(f"Where are the images of {path}? {looked} their folder (`img_dir`).")

@@ -229,7 +229,7 @@ def read_crowdhuman(path: Path, img_dir: Path | None = None, *, box: str = "full
             with bad.item(f"{printable(path)}, line {k}"):
                 entry = json.loads(line)
                 marked[f"{entry['ID']}.jpg"] = [
-                    _crowdhuman_box(each, key) for each in entry["gtboxes"]
+                    _crowdhuman_box(person, key) for person in entry["gtboxes"]
                 ]
     folder = first_folder(path, img_dir, [path.parent / "Images"])
     return collect_labels(

@@ -311,8 +311,8 @@ def load_metaset_config(
         raise InputError(
             f"{path}: no option {unknown[0]!r} here, only {', '.join(sorted(options_there))}."
         )
-    given = {"n_sets": n_sets, "n_images": n_images, "n_transforms": n_transforms}
-    options |= {name: number for name, number in given.items() if number is not None}
+    numbers = {"n_sets": n_sets, "n_images": n_images, "n_transforms": n_transforms}
+    options |= {name: number for name, number in numbers.items() if number is not None}
     if "transforms" in options:
         options["transforms"] = tuple(options["transforms"])
     return MetaSetConfig(**options)

@@ -144,8 +144,8 @@ class PublishedEstimator:
         """The pass over the images of the fit, which those of a new site get, too."""
         fitted = self._fitted
         ranged = tuple(fitted.training_range_)
-        others = self.fit_result_.compared.values() if self.fit_result_ else ()
-        read = [needs_of(other.regression_.features_) for other in others]
+        compared_fits = self.fit_result_.compared.values() if self.fit_result_ else ()
+        read = [needs_of(compared_fit.regression_.features_) for compared_fit in compared_fits]
         return ScoredPass(
             self.context_,
             self.loading_,
@@ -225,8 +225,8 @@ class PublishedEstimator:
             If predictions are given, the detector is another one, or something given is not read.
         """
         fitted_pass = self.pass_
-        given = None if predictions is None else given_boxes(predictions)
-        if isinstance(given, Predictions):
+        box_source = None if predictions is None else given_boxes(predictions)
+        if isinstance(box_source, Predictions):
             raise InputError(
                 f"The method '{self.method}' reads scores that need the detector itself: fit by "
                 f"'{DEFAULT_METHOD}' to estimate from predictions."
@@ -244,7 +244,7 @@ class PublishedEstimator:
                 "leave out `domain` (--domain-source)."
             )
         pictures = list_images(images)
-        run = given or Detector(self.load_detector())
+        run = box_source or Detector(self.load_detector())
         reference = run.loaded_reference or fitted_reference(self.loading_)
         fitted_pass.check_reference(reference is not None)
         observer = fitted_pass.observer(
@@ -284,8 +284,10 @@ class PublishedEstimator:
         dict of str to Estimate
             By method; empty for a saved estimator, which carries its own method alone.
         """
-        others = self.fit_result_.compared if self.fit_result_ else {}
-        return {name: other.predict_site(site) for name, other in others.items()}
+        compared_fits = self.fit_result_.compared if self.fit_result_ else {}
+        return {
+            name: compared_fit.predict_site(site) for name, compared_fit in compared_fits.items()
+        }
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> PublishedEstimate:
         """Estimate from the scores of one set of images, and each category that has its own.

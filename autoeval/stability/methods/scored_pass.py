@@ -73,12 +73,12 @@ class ScoredPass:
         """Modules of the backbone that were named as its stages; none by default."""
         return named_stages(self.loading)
 
-    def check_reference(self, given: bool) -> None:
+    def check_reference(self, has_reference: bool) -> None:
         """Refuse a reference detector that the fit did not have, and none where it reads one.
 
         Parameters
         ----------
-        given : bool
+        has_reference : bool
             Whether there is one.
 
         Raises
@@ -87,8 +87,10 @@ class ScoredPass:
             In either case.
         """
         had = "reference" in needs_of(self.table) or self.context.get("pass", {}).get("reference")
-        if (given and not had) or (not given and "reference" in needs_of(self.features)):
-            raise other_reference(given)
+        if (has_reference and not had) or (
+            not has_reference and "reference" in needs_of(self.features)
+        ):
+            raise other_reference(has_reference)
 
     def observer(
         self,

@@ -390,11 +390,11 @@ def _warnings(
             )
         )
     if n_units < 2:
-        why = "all images are neighbours in time" if n_images > 1 else "there is one image"
+        reason = "all images are neighbours in time" if n_images > 1 else "there is one image"
         yield (
             Notice(
                 "sampling-error-left-out",
-                f"{why}: the sampling error is unknown, and the interval leaves it out",
+                f"{reason}: the sampling error is unknown, and the interval leaves it out",
             )
         )
     else:

@@ -86,15 +86,15 @@ def two_lines(table: pd.DataFrame, feature: str, target: str = "mAP") -> TwoLine
     rows = rows[rows["source"].map(kinds) == {SEED, SAMPLE}]
     source, names = pd.factorize(rows["source"])
     x, y = rows[feature].to_numpy(float), rows[target].to_numpy(float)
-    own = rows["kind"].to_numpy() == SEED
+    own_images = rows["kind"].to_numpy() == SEED
     n = len(names)
-    if n < FEWEST_SOURCES or np.ptp(x[own]) == 0 or np.ptp(x[~own]) == 0:
+    if n < FEWEST_SOURCES or np.ptp(x[own_images]) == 0 or np.ptp(x[~own_images]) == 0:
         return None
-    whole = _gap_and_tilt(source, x, y, own)
+    whole = _gap_and_tilt(source, x, y, own_images)
     without = np.zeros((n, len(whole)))
     for k in range(n):
-        others = source != k
-        without[k] = _gap_and_tilt(source[others], x[others], y[others], own[others])
+        kept = source != k
+        without[k] = _gap_and_tilt(source[kept], x[kept], y[kept], own_images[kept])
     deviations = without - without.mean(0)
     covariance = (n - 1) / n * deviations.T @ deviations
     from scipy.stats import f  # a quarter of a second that most commands save
@@ -104,10 +104,12 @@ def two_lines(table: pd.DataFrame, feature: str, target: str = "mAP") -> TwoLine
     return TwoLines(feature, target, float(whole[0]), float(f.sf(ratio, 2, n - 2)), n)
 
 
-def _gap_and_tilt(source: np.ndarray, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> np.ndarray:
+def _gap_and_tilt(
+    source: np.ndarray, x: np.ndarray, y: np.ndarray, own_images: np.ndarray
+) -> np.ndarray:
     """Fit g and t of `two_lines` by least squares, (2,)."""
-    centred = own * (x - x[own].mean())
-    columns = np.column_stack([own.astype(float), centred, x, y])
+    centred = own_images * (x - x[own_images].mean())
+    columns = np.column_stack([own_images.astype(float), centred, x, y])
     _, number = np.unique(source, return_inverse=True)
     sums = np.zeros((number.max() + 1, columns.shape[1]))
     np.add.at(sums, number, columns)

@@ -259,10 +259,10 @@ class Capture:
         clean : Detections
             Its final boxes.
         """
-        found = self._of_logits(REWEIGHTED, i)
-        if isinstance(found, str):
-            return found
-        return Classified(clean.boxes, clean.scores, clean.labels, found)
+        probabilities = self._of_logits(REWEIGHTED, i)
+        if isinstance(probabilities, str):
+            return probabilities
+        return Classified(clean.boxes, clean.scores, clean.labels, probabilities)
 
     def keep_instances(self, predict: Callable, call: BoundArguments) -> Any:
         """Call the model's ``predict`` and keep the final boxes.

@@ -82,15 +82,15 @@ class HookedNetwork(ViewedBlackBox):
         if repeats and dropout is None:
             raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
         plain = super().observe(images, image_ids, wants=passes.get("wants", ()))
-        found = []
+        evidence = []
         for seen, image in zip(plain, images, strict=True):
             perturbed: tuple[Detections, ...] = ()
             if dropout is not None:
                 seed = passes.get("seed", 0)
                 perturbed = self._perturbed(image, seen.image_id, dropout, repeats, seed)
-            missing = {name: why for name, why in seen.missing.items() if name != "perturbed"}
-            found.append(replace(seen, perturbed=perturbed, missing=missing))
-        return found
+            missing = {name: reason for name, reason in seen.missing.items() if name != "perturbed"}
+            evidence.append(replace(seen, perturbed=perturbed, missing=missing))
+        return evidence
 
     def observe_each(
         self,
@@ -124,14 +124,16 @@ class HookedNetwork(ViewedBlackBox):
         InputError
             See `observe`.
         """
-        each = []
+        evidence_by_image = []
         for image, seen in zip(images, self.observe(images, image_ids), strict=True):
             perturbed = {
                 spec: self._perturbed(image, seen.image_id, spec, repeats, seed)
                 for spec in dropouts
             }
-            each.append({spec: replace(seen, perturbed=p) for spec, p in perturbed.items()})
-        return each
+            evidence_by_image.append(
+                {spec: replace(seen, perturbed=p) for spec, p in perturbed.items()}
+            )
+        return evidence_by_image
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
         """Return equal shares of stem, stages, neck and head: each pass runs all of them.
@@ -146,12 +148,12 @@ class HookedNetwork(ViewedBlackBox):
     def _perturbed(
         self, image: np.ndarray, image_id: str, dropout: DropoutSpec, repeats: int, seed: int
     ) -> tuple[Detections, ...]:
-        found = []
+        detections = []
         for repeat in range(repeats):
             seeds = [sample_seed(seed, image_id, repeat)]
             with feature_dropout(self._points, dropout, seeds):
-                found += self._detect([image], [image_id])
-        return tuple(found)
+                detections += self._detect([image], [image_id])
+        return tuple(detections)
 
 
 def hook_points(network: Any, names: Sequence[str]) -> HookPoints:
@@ -176,10 +178,10 @@ def hook_points(network: Any, names: Sequence[str]) -> HookPoints:
     for name in names:
         fitting = [name] if name in modules else [m for m in modules if m.endswith(f".{name}")]
         if len(fitting) != 1 or not name:
-            known = fitting or [module for module in modules if module]
+            candidates = fitting or [module for module in modules if module]
             raise InputError(
                 f"Expected the name of one module of {type(network).__name__} as a stage but "
-                f"{name!r} fits {len(fitting)}: {listed_near([name], known)}."
+                f"{name!r} fits {len(fitting)}: {listed_near([name], candidates)}."
             )
         chosen.append(modules[fitting[0]])
     return HookPoints(tuple(chosen), tuple(chosen))

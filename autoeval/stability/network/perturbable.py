@@ -188,7 +188,7 @@ class PerturbableDetector(MMDetector):
 
         def launch() -> Later[list[Evidence]]:
             copy = HostCopy()
-            found = self._all_passes(images, image_ids, request, copy)
+            passes_seen = self._all_passes(images, image_ids, request, copy)
             views: list[Later[list[Detections]]] = []
             if VIEWED in wants:
                 views = [self._clean(altered, copy) for altered in altered_images(images)]
@@ -199,12 +199,16 @@ class PerturbableDetector(MMDetector):
             copy.begin()
 
             def evidence() -> list[Evidence]:
-                seen = found()
-                each = list(map(_Seen.evidence, seen, image_ids, images, [dropout] * len(images)))
+                seen = passes_seen()
+                observed = list(
+                    map(_Seen.evidence, seen, image_ids, images, [dropout] * len(images))
+                )
                 if views:
                     boxes = zip(*(of_view() for of_view in views), strict=True)
-                    each = [replace(e, views=v) for e, v in zip(each, boxes, strict=True)]
-                return each if again is None else list(map(_reweighted, each, seen, again()))
+                    observed = [replace(e, views=v) for e, v in zip(observed, boxes, strict=True)]
+                return (
+                    observed if again is None else list(map(_reweighted, observed, seen, again()))
+                )
 
             return evidence
 
@@ -255,9 +259,9 @@ class PerturbableDetector(MMDetector):
 
         def launch() -> Later[list[_Seen]]:
             copy = HostCopy()
-            found = self._all_passes(images, image_ids, request, copy)
+            passes_seen = self._all_passes(images, image_ids, request, copy)
             copy.begin()
-            return found
+            return passes_seen
 
         passes = zip(self._halving_batches(launch)(), image_ids, images, strict=True)
         return [
@@ -309,10 +313,10 @@ class PerturbableDetector(MMDetector):
             launched.append((rows, self._run(self._launch_batch, batch, request, seeds)))
 
         def passes() -> list[_Seen]:
-            found: dict[int, _Seen] = {}
+            seen_by_row: dict[int, _Seen] = {}
             for rows, of_batch in launched:
-                found.update(zip(rows, of_batch(), strict=True))
-            return [found[i] for i in range(len(images))]
+                seen_by_row.update(zip(rows, of_batch(), strict=True))
+            return [seen_by_row[i] for i in range(len(images))]
 
         return passes
 

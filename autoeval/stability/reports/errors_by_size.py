@@ -169,21 +169,21 @@ def _error_report(
 
     `spread` is shown behind the errors of each method, as "± draws" or "± seed".
     """
-    what = find_target(target)
-    cells = interval_cells(result, "error", scale=what.scale, digits=what.digits)
+    described = find_target(target)
+    cells = interval_cells(result, "error", scale=described.scale, digits=described.digits)
     shown = side_by_side(result, x, "method", cells)
     scaled = [
-        None if math.isnan(value) else f"{value:.2f}" for value in what.scale * result[spread]
+        None if math.isnan(value) else f"{value:.2f}" for value in described.scale * result[spread]
     ]
     spreads = side_by_side(result, x, "method", scaled)
     suffix = "± draws" if spread == "std" else "± seed"
     shown = shown.merge(spreads, on=x, suffixes=("", f" {suffix}"))
     ax = plot_curves(
-        result, x=x, y="error", lines="method", band=("lower", "upper"), scale=what.scale
+        result, x=x, y="error", lines="method", band=("lower", "upper"), scale=described.scale
     )
     log_ticks_at(ax, result[x])
     label = x.replace("_", " ")
-    ax.set(xlabel=label, ylabel=f"mean absolute error ({what.unit})")
+    ax.set(xlabel=label, ylabel=f"mean absolute error ({described.unit})")
     ax.set_ylim(bottom=0)
     parts = [Table(name, result, shown.rename(columns={x: label}))]
-    return StudyReport(name, title, f"{about} In {what.unit}.", figure_of(ax), parts)
+    return StudyReport(name, title, f"{about} In {described.unit}.", figure_of(ax), parts)

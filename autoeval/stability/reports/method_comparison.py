@@ -64,15 +64,15 @@ def compare_methods(
     level : float
         Nominal coverage of the intervals.
     """
-    what = find_target(target)
+    described = find_target(target)
     parts, results, tables = [], [], {}
     for name, table in scores.items():
         result = bench(table, methods, target=target, level=level)
-        text, tables[name] = _part(name, table, result, what)
+        text, tables[name] = _part(name, table, result, described)
         parts.append(text)
         results.append(result)
     if len(scores) > 1:
-        parts.append(_overall(results, what, level))
+        parts.append(_overall(results, described, level))
     return MethodComparison("\n\n".join(parts) + "\n", tables)
 
 

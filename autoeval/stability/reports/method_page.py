@@ -73,13 +73,13 @@ LEGEND = "blue: boxes of the unperturbed network; orange: with feature dropout, 
 def method_text(
     estimator: PublishedEstimator,
     estimate: Estimate | None = None,
-    others: Mapping[str, Estimate] = NOBODY,
+    other_estimates: Mapping[str, Estimate] = NOBODY,
 ) -> str:
     """Return what the terminal shows.
 
     Parameters
     ----------
-    estimator, estimate, others
+    estimator, estimate, other_estimates
         See `method_page`.
 
     Examples
@@ -98,7 +98,7 @@ def method_text(
     'Mean absolute error on the 3 sites when each was '
     """
     fit = estimator.fit_result_
-    compared = compared_text(_estimates(estimator, estimate, others), fit)
+    compared = compared_text(_estimates(estimator, estimate, other_estimates), fit)
     details = evaluation_details(estimator)
     held_out = estimator.held_out_
     errors = figures_text(error_figures(held_out)) if held_out else ""
@@ -115,7 +115,7 @@ def method_text(
 def method_values(
     estimator: PublishedEstimator,
     estimate: Estimate | None = None,
-    others: Mapping[str, Estimate] = NOBODY,
+    other_estimates: Mapping[str, Estimate] = NOBODY,
     *,
     detector: str = "",
     about: Mapping[str, str] = NOTHING,
@@ -124,7 +124,7 @@ def method_values(
 
     Parameters
     ----------
-    estimator, estimate, others, detector, about
+    estimator, estimate, other_estimates, detector, about
         See `method_page`.
     """
     fit = estimator.fit_result_
@@ -133,7 +133,7 @@ def method_values(
     notices = notice_values(w for w in (fit.warnings if fit else ()) if str(w) not in shown)
     values = {
         "estimate": estimate and estimate_fields(estimate),
-        **compared_values(_estimates(estimator, estimate, others), fit),
+        **compared_values(_estimates(estimator, estimate, other_estimates), fit),
         "unreadable": unreadable(estimate) if estimate else "",
         "warnings": notices["warnings"],
         "notes": notices["notes"],
@@ -149,7 +149,7 @@ def method_page(
     title: str,
     estimator: PublishedEstimator,
     estimate: Estimate | None = None,
-    others: Mapping[str, Estimate] = NOBODY,
+    other_estimates: Mapping[str, Estimate] = NOBODY,
     *,
     detector: str = "",
     about: Mapping[str, str] = NOTHING,
@@ -164,7 +164,7 @@ def method_page(
         Fitted or loaded.
     estimate : Estimate, optional
         By it, at a new site.
-    others : mapping of str to Estimate
+    other_estimates : mapping of str to Estimate
         Of the same site by other methods, from `PublishedEstimator.predict_others`.
     detector : str
         Its name, shown among what was run.
@@ -172,7 +172,8 @@ def method_page(
         What the page is about; see `autoeval.report.page.about`.
     """
     fit, site = estimator.fit_result_, estimate.site if estimate else None
-    chart, compared = method_chart(estimator, estimate), _estimates(estimator, estimate, others)
+    chart = method_chart(estimator, estimate)
+    compared = _estimates(estimator, estimate, other_estimates)
     facts = run_facts(estimator, estimator.method, detector, facts_of_dropout(estimator, estimate))
     held_out = estimator.held_out_
     of_fit: list[Block] = [*error_figures(held_out)] if held_out else []
@@ -246,10 +247,12 @@ def sample_sets_table(chart: ScatterChart) -> Table:
 
 
 def _estimates(
-    estimator: PublishedEstimator, estimate: Estimate | None, others: Mapping[str, Estimate]
+    estimator: PublishedEstimator,
+    estimate: Estimate | None,
+    other_estimates: Mapping[str, Estimate],
 ) -> dict[str, Estimate]:
     """Return the estimates by method, that in use first; empty where nothing was estimated."""
-    return {} if estimate is None else {estimator.method: estimate, **others}
+    return {} if estimate is None else {estimator.method: estimate, **other_estimates}
 
 
 def facts_of_dropout(estimator: PublishedEstimator, estimate: Estimate | None) -> dict[str, str]:
@@ -349,8 +352,8 @@ def compared_values(estimates: Mapping[str, Estimate], fit: FitResult | None) ->
     """
     if not several(fit):
         return {}
-    others = {name: estimate_fields(e) for name, e in list(estimates.items())[1:]}
-    return {"by_method": others, "recommendation": recommendation(estimates, fit)}
+    other_estimates = {name: estimate_fields(e) for name, e in list(estimates.items())[1:]}
+    return {"by_method": other_estimates, "recommendation": recommendation(estimates, fit)}
 
 
 def several(fit: FitResult | None) -> TypeGuard[FitResult]:

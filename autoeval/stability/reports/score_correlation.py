@@ -106,40 +106,40 @@ def fusion_report(
     seed : int
         Without effect, as nothing is drawn; other reports take one.
     """
-    what = find_target(target)
+    described = find_target(target)
     result, warnings = compare_with_first(scores, methods, target=target)
     shown = pd.DataFrame(
         {
             "method": result["method"],
-            f"error ({what.unit})": what.scale * result["error"],
-            "± repeats": what.scale * result["std"],
-            f"less {result['method'].iloc[0]}": what.scale * result["difference"],
+            f"error ({described.unit})": described.scale * result["error"],
+            "± repeats": described.scale * result["std"],
+            f"less {result['method'].iloc[0]}": described.scale * result["difference"],
             "p over repeats": result["p_runs"],
             "": result["mark"],
             "p over sources": result["p_sources"],
         }
     )
-    formats = dict.fromkeys(shown.columns[1:4], f"{{:.{what.digits}f}}")
+    formats = dict.fromkeys(shown.columns[1:4], f"{{:.{described.digits}f}}")
     formats |= dict.fromkeys(("p over repeats", "p over sources"), "{:.3f}")
     return StudyReport(
         "fusion",
         f"Single and fused scores for {target}",
         ABOUT,
-        _bars(result, what),
+        _bars(result, described),
         [Table("fusion", result, shown, formats)],
         warnings,
     )
 
 
-def _bars(result: pd.DataFrame, what: Target) -> Figure:
+def _bars(result: pd.DataFrame, target: Target) -> Figure:
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
-    heights = what.scale * result["error"]
+    heights = target.scale * result["error"]
     bars = axes.bar(
-        result["method"], heights, yerr=what.scale * result["std"], color="0.7", capsize=3
+        result["method"], heights, yerr=target.scale * result["std"], color="0.7", capsize=3
     )
     axes.bar_label(bars, result["mark"], padding=2)
-    axes.set_ylabel(f"mean absolute error ({what.unit})")
+    axes.set_ylabel(f"mean absolute error ({target.unit})")
     axes.tick_params(axis="x", labelsize=8, labelrotation=20)
     return figure
 
@@ -241,12 +241,12 @@ def _row(name: str, result: LeaveOneSourceOut, first: LeaveOneSourceOut) -> dict
     }
 
 
-def paired_t_test(one: np.ndarray, other: np.ndarray) -> float:
+def paired_t_test(first: np.ndarray, second: np.ndarray) -> float:
     """Two-sided p-value of the mean difference of paired numbers.
 
     Parameters
     ----------
-    one, other : array-like of shape (n,)
+    first, second : array-like of shape (n,)
         The numbers, in the same order.
 
     Returns
@@ -255,7 +255,7 @@ def paired_t_test(one: np.ndarray, other: np.ndarray) -> float:
         NaN for fewer than two pairs; where all pairs differ by the same, 1 for no difference, else
         0.
     """
-    difference = np.asarray(one) - np.asarray(other)
+    difference = np.asarray(first) - np.asarray(second)
     if len(difference) < 2:
         return float("nan")
     if not np.ptp(difference):

@@ -62,7 +62,7 @@ class AvailableData:
 
     def lines(self) -> list[str]:
         """Say of each source what there is, and of a missing one where it is had."""
-        there = [
+        present = [
             f"{s.name}: {len(s.images)} images, {s.n_boxes} boxes"
             + "".join(f"; {warning}" for warning in s.warnings)
             for s in self.seed_sets
@@ -71,7 +71,7 @@ class AvailableData:
             f"{s.name}: missing ({s.why_not}) Get it from {self.downloads.get(s.name, 'its home')}"
             for s in self.missing
         ]
-        return [*there, *lost]
+        return [*present, *lost]
 
     def text(self) -> str:
         summary = f"{self.task.name}: {len(self.seed_sets)} of {len(self.sources)} sources at hand"

@@ -110,14 +110,16 @@ class SideBySide:
     def section(self) -> ComparedWithPrint:
         """Return it for a report."""
         rows = self.rows  # makes the figures, and so finds out why some cannot be made
-        why = [f"{method} was not evaluated: {reason}" for method, reason in self._why_not.items()]
+        notes = [
+            f"{method} was not evaluated: {reason}" for method, reason in self._why_not.items()
+        ]
         for detector in self.printed.detectors:
             if detector in self.nested:
                 name = self.instead or detector
-                why += [f"{name}, dropout {line}" for line in self.nested[detector].lines()]
+                notes += [f"{name}, dropout {line}" for line in self.nested[detector].lines()]
         name, title = f"table_{self.printed.name}", self.printed.title
         unit = "in points of mAP"
-        return ComparedWithPrint(name, title, rows, unit=unit, marks=self.marks, notes=why)
+        return ComparedWithPrint(name, title, rows, unit=unit, marks=self.marks, notes=notes)
 
     def _of_method(
         self, label: str, method: str, values: Sequence[float], figure: str
@@ -222,15 +224,15 @@ class OwnFigure:
 
     def text(self) -> str:
         head = [self.printed.title, *self._said()]
-        curves = [f"{what}\n{report.text()}" for what, report in self._named()]
+        curves = [f"{label}\n{report.text()}" for label, report in self._named()]
         stated = [self.stated.text()] if self.stated else []
         return "\n\n".join(["\n".join(head), *curves, *stated])
 
     def blocks(self) -> list[Block]:
         blocks: list[Block] = [Heading(self.printed.title), *map(Text, self._said())]
-        for what, report in self._named():
-            name = f"{self._name}_{what}"
-            caption = f"{what}: {report.title}. {report.about}"
+        for label, report in self._named():
+            name = f"{self._name}_{label}"
+            caption = f"{label}: {report.title}. {report.about}"
             blocks.append(Chart(report.figure, caption, name))
             blocks += [replace(table, name=name) for table in report.parts]
         return [*blocks, *([self.stated.table()] if self.stated else [])]
@@ -418,11 +420,11 @@ def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
         If there is no such table.
     """
     tables, downloads = read_paper(paper, names)
-    made = []
+    printed_tables = []
     for name, entry in tables.items():
         columns = tuple(Column(**column) for column in entry["columns"])
-        made.append(PrintedTable(name, **{**entry, "columns": columns}))
-    return Printed(tuple(made), downloads)
+        printed_tables.append(PrintedTable(name, **{**entry, "columns": columns}))
+    return Printed(tuple(printed_tables), downloads)
 
 
 def not_as_printed(instead: str, differs: str, partial: Sequence[str]) -> str:
@@ -537,8 +539,8 @@ def load_figures(paper: str, names: Sequence[str]) -> tuple[PrintedFigure, ...]:
     if not names:
         return ()
     entries, _ = read_paper(paper, names, kind="figure")
-    made = []
+    figures = []
     for name, entry in entries.items():
         stated = tuple(StatedNumber(**fields) for fields in entry.get("stated", ()))
-        made.append(PrintedFigure(name, **{**entry, "stated": stated}))
-    return tuple(made)
+        figures.append(PrintedFigure(name, **{**entry, "stated": stated}))
+    return tuple(figures)

@@ -105,14 +105,17 @@ def _owners(
     """
     owners, candidates = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     n_kept = n_suppressed = 0
-    for of_image, others in zip(kept, suppressed, strict=True):  # all pairs of all: too much memory
-        overlaps = box_iou(of_image.boxes.astype(np.float64), others.boxes.astype(np.float64))
+    # image by image: all pairs of all images would take too much memory
+    for of_image, suppressed_boxes in zip(kept, suppressed, strict=True):
+        overlaps = box_iou(
+            of_image.boxes.astype(np.float64), suppressed_boxes.boxes.astype(np.float64)
+        )
         rows, columns = np.nonzero(
-            (overlaps > OVERLAP) & (of_image.labels[:, None] == others.labels)
+            (overlaps > OVERLAP) & (of_image.labels[:, None] == suppressed_boxes.labels)
         )
         owners.append(rows + n_kept)
         candidates.append(columns + n_suppressed)
-        n_kept, n_suppressed = n_kept + len(of_image), n_suppressed + len(others)
+        n_kept, n_suppressed = n_kept + len(of_image), n_suppressed + len(suppressed_boxes)
     return np.concatenate(owners), np.concatenate(candidates)
 
 

@@ -73,7 +73,7 @@ def observe_sets(
         unreadable = "; ".join(log.unreadable.values())
         return [{**job.columns, **pack_images(images), "unreadable": unreadable}]
 
-    counts = run_jobs(jobs, work, store, what="observing sample sets")
+    counts = run_jobs(jobs, work, store, activity="observing sample sets")
     warnings = [f"{key}: {error}" for key, error in counts.failed.items()]
     tables = [store.table([job.key]) for job in jobs]
     good = [table for table in tables if len(table) and (table["status"] == OK).all()]

@@ -99,8 +99,8 @@ def _check_sizes(sizes: Sequence[int], counts: pd.Series) -> list[int]:
             f"Expected sizes from 1 to {counts[fewest]}, the number of sample sets of {fewest}, "
             f"but got {', '.join(map(str, sizes))}."
         )
-    there = [size for size in META_SET_SIZES if size < counts[fewest]]
-    return sorted(set(sizes)) or [*there, int(counts[fewest])]
+    usual_sizes = [size for size in META_SET_SIZES if size < counts[fewest]]
+    return sorted(set(sizes)) or [*usual_sizes, int(counts[fewest])]
 
 
 def dropout_repeats(table: pd.DataFrame, settings: StudySettings) -> pd.DataFrame:
@@ -282,15 +282,15 @@ def size_of_test_set(
 
 
 def _choose_sizes(
-    asked: Sequence[int], usual: Sequence[int], observations: Observations
+    requested: Sequence[int], usual: Sequence[int], observations: Observations
 ) -> list[int]:
     most = observations.largest
-    if asked and not 1 <= min(asked) <= max(asked) <= most:
+    if requested and not 1 <= min(requested) <= max(requested) <= most:
         raise InputError(
             f"Expected sizes from 1 to {most}, the images of the largest set, but got "
-            f"{', '.join(map(str, asked))}."
+            f"{', '.join(map(str, requested))}."
         )
-    return sorted(set(asked)) or [*(size for size in usual if size < most), most]
+    return sorted(set(requested)) or [*(size for size in usual if size < most), most]
 
 
 class SubsetScorer:

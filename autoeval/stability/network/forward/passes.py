@@ -431,15 +431,17 @@ class Call:
             return None
         return round(torch.tensor(area / min(counts)).log2().item() / 2)
 
-    def hands_to(self, other: Call) -> bool:
+    def hands_to(self, later_call: Call) -> bool:
         """Return whether another call, begun later, read what this one gave.
 
         Parameters
         ----------
-        other : Call
+        later_call : Call
             Of the same trace.
         """
-        return other.began > self.began and not self.gave_marks.isdisjoint(other.read_marks)
+        return later_call.began > self.began and not self.gave_marks.isdisjoint(
+            later_call.read_marks
+        )
 
 
 @dataclass(frozen=True)
@@ -468,7 +470,7 @@ class Trace:
         call : Call
             Of this trace.
         """
-        return any(call.hands_to(other) for other in self.calls)
+        return any(call.hands_to(later_call) for later_call in self.calls)
 
     def is_result(self, call: Call) -> bool:
         """Return whether the backbone returned something that a call gave.

@@ -98,13 +98,13 @@ def predict_stack(model: BaseDetector, batch: Batch) -> Later[list[Detections]]:
     head = model.bbox_head
     outputs = head(model.extract_feat(batch.inputs))
     at_once = max(1, MOST_SCORES // sum(level[0].numel() for level in outputs[0]))
-    found = []
+    candidates = []
     for first in range(0, len(metas), at_once):
         part = slice(first, first + at_once)
         stack = find(head, [[level[part] for level in maps] for maps in outputs], metas[part])
         rows, counts = _suppress(stack, head.test_cfg["nms"])
-        found.append((stack.boxes[rows], stack.scores[rows], stack.labels[rows], counts))
-    added = batch.copy.add([torch.cat(column) for column in zip(*found, strict=True)])
+        candidates.append((stack.boxes[rows], stack.scores[rows], stack.labels[rows], counts))
+    added = batch.copy.add([torch.cat(column) for column in zip(*candidates, strict=True)])
 
     def boxes() -> list[Detections]:
         *columns, n_kept = added()
@@ -151,8 +151,10 @@ def known_head(model: BaseDetector) -> Find | None:
 
 def _runs(module: Any, family: type, methods: Sequence[str]) -> bool:
     """Whether a module runs the methods of a family, and none of a subclass or of its own."""
-    found = (getattr(getattr(module, name), "__func__", None) for name in methods)
-    return all(own is getattr(family, name) for own, name in zip(found, methods, strict=True))
+    functions = (getattr(getattr(module, name), "__func__", None) for name in methods)
+    return all(
+        function is getattr(family, name) for function, name in zip(functions, methods, strict=True)
+    )
 
 
 def _of_points(head: Any, outputs: Sequence[Maps], metas: Sequence[Mapping[str, Any]]) -> _Stack:
@@ -196,7 +198,7 @@ def _of_priors(head: Any, outputs: Sequence[Maps], metas: Sequence[Mapping[str, 
     sizes = [level.shape[2:] for level in levels]
     of_priors = {"dtype": levels[0].dtype, "device": levels[0].device}
     priors_of = head.prior_generator.grid_priors(sizes, **of_priors)
-    found = []
+    candidates = []
     for k, (level, priors) in enumerate(zip(levels, priors_of, strict=True)):
         image, score, label, prior = _best_of_level(head, level, settings)
         place = prior // head.num_base_priors
@@ -204,8 +206,10 @@ def _of_priors(head: Any, outputs: Sequence[Maps], metas: Sequence[Mapping[str, 
         side = sides[k].unflatten(1, (head.num_base_priors, -1))[image, anchor, :, y, x]
         if factors:
             score = score * factors[0][k].sigmoid()[image, anchor, y, x]
-        found.append((image, score, label, priors[prior], side))
-    image, scores, labels, priors, side = (torch.cat(column) for column in zip(*found, strict=True))
+        candidates.append((image, score, label, priors[prior], side))
+    image, scores, labels, priors, side = (
+        torch.cat(column) for column in zip(*candidates, strict=True)
+    )
     boxes = head.bbox_coder.decode(priors, side, max_shape=metas[0]["img_shape"])
     scale = _by_image([[1 / s for s in meta["scale_factor"]] for meta in metas], boxes)
     boxes = boxes * scale[image]
