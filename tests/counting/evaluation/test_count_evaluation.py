@@ -254,12 +254,12 @@ def test_curves_show_their_number_and_axes_few_ticks():
 
 
 def test_many_ids_take_no_time(tmp_path):
-    """A truth and predictions of 60,000 ids, some of which the other lacks."""
-    n = 60_000
+    """A truth and predictions of 20,000 ids, some of which the other lacks."""
+    n = 20_000
     (tmp_path / "pred.csv").write_text("id,pred\n" + "".join(f"i{k},{k % 50}\n" for k in range(n)))
     truth = {f"i{k}": float(k % 40) for k in range(5, n + 5)}
     start = time.process_time()
     predictions = read_predictions(tmp_path / "pred.csv", truth)
     evaluate_counts(predictions, CountBins((0.0, 10.0, 40.0)), n_resamples=20)
-    assert time.process_time() - start < 15
+    assert time.process_time() - start < 5
     assert len(predictions) == n - 5
