@@ -22,7 +22,7 @@ from autoeval.accuracy.coco_evaluation import image_ranks
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.image_identity import match_images
+from autoeval.io.image_identity import AMBIGUOUS, match_images
 from autoeval.io.labels.content import (
     ANY,
     LabelSet,
@@ -133,7 +133,7 @@ def labels_on(
     spelt = known_spellings(labels.categories, known_words)
     notices = [
         *matches.by_rules("the pool"),
-        *_not_in_pool(unknown, over),
+        *_not_in_pool(unknown, over, several=AMBIGUOUS in at),
         *([spelt_otherwise(spelt)] if spelt else []),
     ]
     named = {name: images[place] for name, place in kept.items()}
@@ -155,10 +155,14 @@ def _none_in_pool(labels: LabelSet, images: Sequence[LabelledImage]) -> InputErr
     )
 
 
-def _not_in_pool(names: Sequence[str], over: float | None = None) -> list[Notice]:
+def _not_in_pool(
+    names: Sequence[str], over: float | None = None, *, several: bool = False
+) -> list[Notice]:
     if not names:
         return []
     where = "are not in the pool"
+    if several:
+        where += " or could be several of its images, by names without their folders"
     if over is not None:
         where = f"have no box over {over:g}, on which precision does not depend, or {where}"
     text = f"labelled images that {where}, left out: {len(names)} ({listed(names)})"

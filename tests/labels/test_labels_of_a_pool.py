@@ -76,3 +76,12 @@ def test_a_category_that_was_looked_for_and_is_nowhere_needs_no_other_word():
         match_labels(listed, pool)
     with pytest.raises(InputError, match="Translate them"):
         match_labels(labels_on(labels_of(["a.jpg"], boxes, ("Car",)), POOL, ["bus"]), pool)
+
+
+def test_labels_of_images_that_could_be_several_of_the_pool_are_said():
+    names = ["a/1.jpg", "b/1.jpg", "a/2.jpg", "b/2.jpg", "a/3.jpg"]
+    pool = [LabelledImage(str(k), name, None) for k, name in enumerate(names, 11)]
+    made = labels_on(labels_of(["1.jpg", "2.jpg", "3.jpg"], []), pool, ["Car"])
+    assert [image.file_name for image in made.images] == ["a/3.jpg"]
+    (notice,) = made.warnings
+    assert notice.code == "images-not-in-pool" and "could be several of its images" in notice
