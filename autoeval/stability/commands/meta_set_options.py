@@ -131,7 +131,12 @@ def given_detector(
 ) -> Detector | None:
     """Return the detector that the options name with how it is run; None where they name none.
 
-    `loading` is how the detector of an estimator is loaded; what is given goes before.
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+    loading : mapping of str, optional
+        How the detector of an estimator is loaded; what is given goes before.
     """
     from autoeval.estimation.run_detector import Detector
 
@@ -141,7 +146,18 @@ def given_detector(
 
 
 def named_detector(options: Mapping[str, Any]) -> Detector:
-    """As `given_detector`; `InputError` where the options name none."""
+    """Return the detector that the options name with how it is run.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+
+    Raises
+    ------
+    InputError
+        If they name none.
+    """
     if not options.get("detector"):
         raise InputError(NO_DETECTOR)
     detector = given_detector(options)
@@ -150,18 +166,55 @@ def named_detector(options: Mapping[str, Any]) -> Detector:
 
 
 def refuse_options(options: Mapping[str, Any], names: Sequence[str], reason: str) -> None:
-    """Raise `InputError` where one of these options was given; `reason` goes behind its name."""
+    """Refuse some options where they are given.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+    names : sequence of str
+        Those that must not be given.
+    reason : str
+        Follows the name of the option in the message.
+
+    Raises
+    ------
+    InputError
+        If one is given.
+    """
     refuse_given({name: options.get(name) for name in names}, reason)
 
 
 def check_task_options(options: Mapping[str, Any]) -> None:
-    """Refuse what is about a task without one."""
+    """Refuse what is about a task without one.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+
+    Raises
+    ------
+    InputError
+        If one is given.
+    """
     if not options.get("task"):
         refuse_options(options, BELONG_TO_TASK, "goes with --task: give that, too.")
 
 
 def named_task(options: Mapping[str, Any]) -> Task:
-    """Load the task that the options name, or render the road world where they name none."""
+    """Load the task that the options name, or render the road world where they name none.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+
+    Raises
+    ------
+    InputError
+        If the task cannot be read, or another option is given in its place.
+    """
     from autoeval.io.tasks.task import load_task
 
     if options.get("task"):
@@ -174,7 +227,20 @@ def named_task(options: Mapping[str, Any]) -> Task:
 
 
 def check_complete(options: Mapping[str, Any], command: str) -> None:
-    """Name everything that a run on a task lacks in one `InputError`, with a command that runs."""
+    """Name everything that a run on a task lacks in one error, with a command that runs.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+    command : str
+        Its name.
+
+    Raises
+    ------
+    InputError
+        If the detector or the task is lacking.
+    """
     lacking = []
     if not options.get("detector"):
         lacking.append(NO_DETECTOR)
@@ -187,19 +253,50 @@ def check_complete(options: Mapping[str, Any], command: str) -> None:
 
 
 def check_rates(rates: Sequence[float] | None, option: str) -> None:
-    """Refuse rates of dropout at which nothing or everything is dropped."""
+    """Refuse rates of dropout at which nothing or everything is dropped.
+
+    Parameters
+    ----------
+    rates : sequence of float, optional
+        Shares of channels.
+    option : str
+        By which they are given.
+
+    Raises
+    ------
+    InputError
+        If one is not between 0 and 1.
+    """
     wrong = [rate for rate in rates or () if not 0 < rate < 1]
     if wrong:
         raise InputError(f"Expected {option} over 0 and under 1 but got {wrong[0]:g}.")
 
 
 def named_stages(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the stages that the options name, none by default."""
+    """Return the stages that the options name, none by default.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+    """
     return tuple(options.get("stages") or ())
 
 
 def pass_settings(options: Mapping[str, Any]) -> ScoredSettings:
-    """Return the settings of the pass that the options, as `PerturbedOptions`, name."""
+    """Return the settings of the pass that the options, as `PerturbedOptions`, name.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+
+    Raises
+    ------
+    InputError
+        If a threshold is not possible, the preset is unknown, or the file of the dropout cannot be
+        read.
+    """
     from autoeval.stability.network.forward.dropout_spec import load_dropout
     from autoeval.stability.passes import presets
 
@@ -231,7 +328,15 @@ def pass_settings(options: Mapping[str, Any]) -> ScoredSettings:
 
 
 def note_sources_of_search(path: str, task: Task) -> None:
-    """Name the sources of a task that a dropout was chosen on: their errors come out too small."""
+    """Name the sources of a task that a dropout was chosen on: their errors come out too small.
+
+    Parameters
+    ----------
+    path : str
+        File of the dropout.
+    task : Task
+        On which it is used.
+    """
     from autoeval.stability.network.forward.dropout_spec import sources_of_search
     from autoeval.words import listed
 
@@ -255,7 +360,15 @@ def _needs(options: Mapping[str, Any]) -> frozenset[str]:
 
 
 def work_dir(options: Mapping[str, Any], task: str) -> Path:
-    """Return the folder of a run on a task: the one named, or one by task and detector."""
+    """Return the folder of a run on a task: the one named, or one by task and detector.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+    task : str
+        Its name.
+    """
     if options.get("work_dir"):
         return Path(options["work_dir"])
     suffix = "_counting" if options.get("target") in COUNT_TARGETS else ""
@@ -263,7 +376,18 @@ def work_dir(options: Mapping[str, Any], task: str) -> Path:
 
 
 def check_counting_options(options: Mapping[str, Any]) -> None:
-    """Raise `InputError` where they are given for another target, or do not go together."""
+    """Refuse options of counting with another target, and those that do not go together.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+
+    Raises
+    ------
+    InputError
+        In either case.
+    """
     target, threshold = options.get("target") or AP_TARGETS[0], options.get("count_thr")
     if target not in COUNT_TARGETS:
         refuse_options(
@@ -281,7 +405,18 @@ def check_counting_options(options: Mapping[str, Any]) -> None:
 
 
 def counting_measures(options: Mapping[str, Any]) -> tuple[MeasureSettings, ...]:
-    """Return what measures counting errors, where the target is one."""
+    """Return what measures counting errors, where the target is one.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+
+    Returns
+    -------
+    tuple of MeasureSettings
+        Empty for another target.
+    """
     if options.get("target") not in COUNT_TARGETS:
         return ()
     from autoeval.counting.binning import find_bins

@@ -70,7 +70,13 @@ class PaperRun:
         return images_a_second(self.observer, self.available.seed_sets[0])
 
     def scores(self, meta_set: MetaSetConfig) -> pd.DataFrame:
-        """Return the score table; what the folder holds is not done again."""
+        """Return the score table; what the folder holds is not done again.
+
+        Parameters
+        ----------
+        meta_set : MetaSetConfig
+            How sample sets are drawn.
+        """
         from autoeval.stability.fitting.fit_task import fit_task
 
         estimator = fit_task(
@@ -85,7 +91,15 @@ class PaperRun:
         return estimator.table_
 
     def nested(self, meta_set: MetaSetConfig, rates: Sequence[float] | None) -> NestedTables:
-        """Search a dropout without each group, and return the score tables under each chosen."""
+        """Search a dropout without each group, and return the score tables under each chosen.
+
+        Parameters
+        ----------
+        meta_set : MetaSetConfig
+            How sample sets are drawn.
+        rates : sequence of float, optional
+            Rates to try; those of the search by default.
+        """
         from autoeval.stability.dropout_search.search import nested_tables
 
         tables = nested_tables(
@@ -105,6 +119,11 @@ class PaperRun:
 
         Sample sets are shared by the searches without each group, which mostly choose among the
         same dropouts.
+
+        Parameters
+        ----------
+        meta_set, rates
+            See `nested`.
         """
         from autoeval.runtime.store import RowStore
         from autoeval.stability.dropout_search.search import expected_work, search_bench
@@ -137,7 +156,13 @@ class PaperRun:
         return Observer(seen.detector, seen.task, settings, reading=seen.reading)
 
     def boxes(self, meta_set: MetaSetConfig | None) -> Observations:
-        """Return all boxes of own images, and of sample sets where those are asked for."""
+        """Return all boxes of own images, and of sample sets where those are asked for.
+
+        Parameters
+        ----------
+        meta_set : MetaSetConfig or None
+            How sample sets are drawn; None for own images alone.
+        """
         from autoeval.estimation.observation.observing import Observer
         from autoeval.stability.studies.kept_boxes import observe_task
 
@@ -196,7 +221,13 @@ def find_runs(
 
 
 def stand_in(options: Mapping[str, Any]) -> str:
-    """Return the detector that was asked for in place of the tables' own; empty for none."""
+    """Return the detector that was asked for in place of the tables' own; empty for none.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+    """
     name = options.get("detector") or ""
     return Path(name).stem if name.endswith(".py") else name
 

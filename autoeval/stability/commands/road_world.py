@@ -34,7 +34,13 @@ OF_METASET = ("n_sets", "n_images")
 
 
 def serves(options: Mapping[str, Any]) -> bool:
-    """Say whether the road world takes the place of a task: nothing given belongs to another."""
+    """Say whether the road world takes the place of a task: nothing given belongs to another.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+    """
     option_names = ("task", "estimator", "seed_set")
     return not any(options.get(name) for name in option_names)
 
@@ -43,6 +49,20 @@ def assume(options: dict[str, Any], values: Mapping[str, Any], *, command: str) 
     """Fill in the road world's `values` where none was given, and print which.
 
     Sizes of sample sets are left to ``--metaset FILE`` where that is given.
+
+    Parameters
+    ----------
+    options : dict of str
+        Of the command; changed in place.
+    values : mapping of str
+        What is assumed, by option.
+    command : str
+        Its name.
+
+    Raises
+    ------
+    InputError
+        As `number_of_images`.
     """
     words = []
     values = {**values, "work_dir": default_work_dir(command)}
@@ -63,12 +83,24 @@ def assume(options: dict[str, Any], values: Mapping[str, Any], *, command: str) 
 
 
 def default_work_dir(command: str) -> Path:
-    """Return where a command writes: ``work_dirs/estimate_map`` for ``estimate-map``."""
+    """Return where a command writes: ``work_dirs/estimate_map`` for ``estimate-map``.
+
+    Parameters
+    ----------
+    command : str
+        Its name.
+    """
     return Path("work_dirs") / command.replace("-", "_")
 
 
 def number_of_images() -> int:
-    """Return how many images are rendered of each site."""
+    """Return how many images are rendered of each site.
+
+    Raises
+    ------
+    InputError
+        If `IMAGES_VARIABLE` is no number, or one under `FEWEST_IMAGES`.
+    """
     text = os.environ.get(IMAGES_VARIABLE, str(IMAGES))
     if not text.isdecimal() or int(text) < FEWEST_IMAGES:
         raise InputError(
@@ -78,12 +110,24 @@ def number_of_images() -> int:
 
 
 def images_of(site: str) -> Path:
-    """Return the folder with the images of a site."""
+    """Return the folder with the images of a site.
+
+    Parameters
+    ----------
+    site : str
+        One of `autoeval.roadworld.ENVIRONMENTS`.
+    """
     return FOLDER / site / "images"
 
 
 def road_world_task(options: Mapping[str, Any]) -> Task:
-    """Render what is not there yet; return the task of all sites but one to be estimated."""
+    """Render what is not there yet; return the task of the sites that are not to be estimated.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command; the site whose images are ``images`` is the one left out.
+    """
     from autoeval.roadworld import ENVIRONMENTS
     from autoeval.roadworld.environments_task import environments_task, render_environments
 
@@ -107,7 +151,20 @@ def search_task() -> Task:
 
 @contextmanager
 def offering_the_shipped_detector(command: str, options: Mapping[str, Any]) -> Iterator[None]:
-    """Add to the failure of a download a command that needs none, where no task is given."""
+    """Add to the failure of a download a command that needs none, where no task is given.
+
+    Parameters
+    ----------
+    command : str
+        Its name.
+    options : mapping of str
+        Of the command.
+
+    Raises
+    ------
+    InputError
+        In place of `DownloadError`.
+    """
     try:
         yield
     except DownloadError as error:
@@ -118,7 +175,18 @@ def offering_the_shipped_detector(command: str, options: Mapping[str, Any]) -> I
 
 @contextmanager
 def naming_the_number_of_images(options: Mapping[str, Any]) -> Iterator[None]:
-    """Add to a refusal of too few labels how more are rendered, where no task is given."""
+    """Add to a refusal of too few labels how more are rendered, where no task is given.
+
+    Parameters
+    ----------
+    options : mapping of str
+        Of the command.
+
+    Raises
+    ------
+    InputError
+        In place of `TooFewLabelsError`.
+    """
     try:
         yield
     except TooFewLabelsError as error:
@@ -131,7 +199,13 @@ def naming_the_number_of_images(options: Mapping[str, Any]) -> Iterator[None]:
 
 
 def without_download(command: str) -> str:
-    """Return a sentence with the form of a command that needs no more than the repository."""
+    """Return a sentence with the form of a command that needs no more than the repository.
+
+    Parameters
+    ----------
+    command : str
+        Its name.
+    """
     script = Path(sys.argv[0])
     program = f"python {script}" if script.parent.name == "tools" else f"autoeval {command}"
     return f"Without data or a download this runs: {program} --detector {DETECTOR}"

@@ -23,9 +23,18 @@ SMALL = {"n_sets": 5, "n_images": 20, "repeats": 2}
 
 
 def images_a_second(observer: Observer[Any], seed_set: SeedSet, n: int = TIMED_IMAGES) -> float:
-    """Measure the rate on `n` images, after a first one that is slow for other reasons.
+    """Measure the rate on some images, after a first one that is slow for other reasons.
 
     NaN where the seed set has one image only.
+
+    Parameters
+    ----------
+    observer : Observer
+        What is done with each image.
+    seed_set : SeedSet
+        Its first images are taken.
+    n : int
+        Images to time, at most.
     """
     from autoeval.stability.metasets import SampleSet, own_images
 
@@ -40,7 +49,17 @@ def images_a_second(observer: Observer[Any], seed_set: SeedSet, n: int = TIMED_I
 def warn_of_long_run(
     observer: Observer[Any], seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None
 ) -> None:
-    """Print how long a fit will take, and what is shorter, where that is over four minutes."""
+    """Print how long a fit will take, and what is shorter, where that is over four minutes.
+
+    Parameters
+    ----------
+    observer : Observer
+        What is done with each image.
+    seed_sets : sequence of SeedSet
+        The sources; the first is timed.
+    meta_set : MetaSetConfig or None
+        How their sample sets are drawn; None for own images alone.
+    """
     sizes = [len(seed_set.images) for seed_set in seed_sets]
     total = _n_images(sizes, meta_set.n_sets, meta_set.n_images) if meta_set else sum(sizes)
     if total < FEW_IMAGES:
@@ -72,7 +91,13 @@ def warn_of_long_run(
 
 
 def on_device(detector: Any) -> str:
-    """Say what a detector runs on, where it says that."""
+    """Say what a detector runs on, where it says that.
+
+    Parameters
+    ----------
+    detector : ImageDetector
+        Of any kind.
+    """
     device = getattr(detector, "device", None)
     return f" on {device}" if device else ""
 

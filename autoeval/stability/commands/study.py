@@ -275,6 +275,18 @@ def read_settings(words: Sequence[str], defaults: Mapping[str, Any]) -> dict[str
     """Read ``KEY=VALUE`` words by the types of the defaults; what is not given keeps its default.
 
     A default that is a tuple takes ``VALUE,VALUE,...``, one of a single empty value means none.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The options ``--set``.
+    defaults : mapping of str
+        Of the study, with underscores.
+
+    Raises
+    ------
+    InputError
+        If there is no such setting, or a value is of another type.
     """
     values = dict(defaults)
     for name, text in named_pairs(words, "--set", "KEY=VALUE"):

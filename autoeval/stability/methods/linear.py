@@ -246,7 +246,15 @@ def check_precision(method: str, target: str) -> None:
 
 
 class Bayes:
-    """The line of `Regression`, fitted on the sources' own images."""
+    """The line of `Regression`, fitted on the sources' own images.
+
+    Parameters
+    ----------
+    features : tuple of str
+        Columns that it reads where there are such, beside those of `OF_PAIRS`.
+    optional : tuple of str
+        Without any; see `Method`.
+    """
 
     features: tuple[str, ...] = FEATURES
     optional: tuple[str, ...] = ()
@@ -294,12 +302,12 @@ def _frame(rows: Rows, names: list[str]) -> pd.DataFrame:
 class Fused:
     """Ridge regression on confidence and agreement, in which no score may speak against accuracy.
 
-    Scores of confidence and of agreement under dropout rise with mAP, the
-    share of images without a box falls; no slope is allowed the other sign, which leaves most at
-    0. How far slopes are shrunk is chosen out of `PENALTIES` by the mean squared error on each
-    training source estimated without it. Each source weighs the same, its own images as much as
-    its sample sets together. A score that more than a tenth of the rows lack is not considered;
-    elsewhere a missing one counts as 0, since it is missing where the detector finds nothing.
+    Scores of confidence and of agreement under dropout rise with mAP, the share of images without a
+    box falls; no slope is allowed the other sign, which leaves most at 0. How far slopes are shrunk
+    is chosen out of `PENALTIES` by the mean squared error on each training source estimated without
+    it. Each source weighs the same, its own images as much as its sample sets together. A score
+    that more than a tenth of the rows lack is not considered; elsewhere a missing one counts as 0,
+    since it is missing where the detector finds nothing.
 
     Attributes
     ----------

@@ -36,6 +36,11 @@ def register_splitter(*forwards: Callable) -> Callable[[Splitter], Splitter]:
 
     The key is the function and not the class, because a subclass may inherit the layers of a family
     and yet run them in a way of its own.
+
+    Parameters
+    ----------
+    *forwards : callable
+        Of backbones of mmdet.
     """
 
     def register(splitter: Splitter) -> Splitter:

@@ -204,13 +204,32 @@ def class_probabilities(logits: Tensor, n_categories: int | None) -> Tensor:
 class Capture:
     """What was captured of a batch of N images.
 
-    `detector` is its name in messages; `instances` are the final boxes of each image, `scales` its
-    network pixels to one image pixel, `suppressions` the fields of each `Suppression` in the order
-    they ran, those of region proposals included; `features` (N, C) are the averages of the
-    backbone's last `maps` (N, C, H, W), of which `to_map` cells make one network pixel.
+    All of it stays on the device until `reduce` has made of it what `fields` reads.
 
-    All of it stays on the device until `reduce` has made of it what `fields` reads, and added that
-    to the batch's copy to the host: `copied`, by name and number of the image.
+    Parameters
+    ----------
+    wants : collection of str
+        See `capture`.
+    detector : str
+        Its name, for messages.
+    instances : list
+        Final boxes of each image, an ``InstanceData`` or None.
+    scales : list of tuple of float
+        Network pixels to one pixel of each image.
+    suppressions : list of tuple of Tensor
+        Fields of each `Suppression` in the order they ran, those of region proposals included.
+    features : Tensor of shape (N, C), optional
+        Averages of the backbone's last feature maps.
+    maps : Tensor of shape (N, C, H, W), optional
+        These maps, where prototypes are wanted.
+    to_map : float
+        Cells of the maps to one network pixel.
+    n_categories : int, optional
+        None where the model does not say.
+    failures : CaptureFailures
+        What went wrong.
+    copied : dict
+        What is on its way to the host, by name and number of the image.
     """
 
     wants: Collection[str]

@@ -182,7 +182,18 @@ class ScoredSettings(PassSettings):
         return {"wants": self.wants, **dropped}
 
     def equipped(self, detector: Any) -> Any:
-        """Return a detector with all passes that it allows; see `as_perturbable`."""
+        """Return a detector with all passes that it allows; see `as_perturbable`.
+
+        Parameters
+        ----------
+        detector : ImageDetector
+            Of any kind.
+
+        Raises
+        ------
+        InputError
+            If `stages` are named for one without a network.
+        """
         return as_perturbable(detector, self.stages)
 
     @property

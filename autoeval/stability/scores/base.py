@@ -52,17 +52,35 @@ class Direction(IntEnum):
 
 
 def rising(*features: str) -> dict[str, Direction]:
-    """Declare features that rise with accuracy; see `Score.features`."""
+    """Declare features that rise with accuracy; see `Score.features`.
+
+    Parameters
+    ----------
+    *features : str
+        Their names.
+    """
     return dict.fromkeys(features, Direction.RISES)
 
 
 def falling(*features: str) -> dict[str, Direction]:
-    """Declare features that fall as accuracy rises."""
+    """Declare features that fall as accuracy rises.
+
+    Parameters
+    ----------
+    *features : str
+        Their names.
+    """
     return dict.fromkeys(features, Direction.FALLS)
 
 
 def undirected(*features: str) -> dict[str, Direction]:
-    """Declare features whose relation to accuracy theory leaves open."""
+    """Declare features whose relation to accuracy theory leaves open.
+
+    Parameters
+    ----------
+    *features : str
+        Their names.
+    """
     return dict.fromkeys(features, Direction.UNKNOWN)
 
 

@@ -218,7 +218,12 @@ class Observations:
     warnings: tuple[str, ...] = ()
 
     def of_kind(self, kind: str) -> Observations:
-        """Keep the sets of a kind, `SEED` or `SAMPLE`.
+        """Keep the sets of a kind.
+
+        Parameters
+        ----------
+        kind : str
+            `SEED` or `SAMPLE`.
 
         Raises
         ------

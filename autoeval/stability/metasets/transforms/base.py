@@ -235,6 +235,11 @@ def register_corruption(
 def rows(**columns: Sequence[Any]) -> list[dict[str, Any]]:
     """Turn columns of a table into its rows.
 
+    Parameters
+    ----------
+    **columns : sequence
+        By name, all of one length.
+
     Examples
     --------
     >>> rows(radius=[3, 4], sigma=[0.1, 0.5])
