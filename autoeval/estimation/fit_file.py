@@ -324,6 +324,8 @@ class FittedSites:
                 _read_set(values, _part(arrays, f"{k}/"))
                 for k, values in enumerate(described["sets"])
             )
+        except InputError:
+            raise
         except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise InputError(
                 f"The labelled sites of a fit in {self.path} cannot be read "

@@ -108,7 +108,16 @@ def test_a_curve_holds_the_counts_at_every_hundredth_and_survives_packing():
     assert between == pytest.approx(np.mean(ends, axis=0), rel=1e-6)
 
 
-@pytest.mark.parametrize("name", ["recall@1.2", "recall@0", "f1@x", "recall@0.3:0.4", "depth@0.3"])
-def test_a_name_that_is_no_operating_point(name):
-    with pytest.raises(InputError):
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("recall@1.2", "over 0 and under 1 but got 1.2"),
+        ("recall@0", "over 0 and under 1 but got 0"),
+        ("f1@x", "a score threshold after @, such as recall@0.3"),
+        ("recall@0.3:0.4", "an IoU of COCO's evaluation .* but got 0.4"),
+        ("depth@0.3", "a target out of mAP"),
+    ],
+)
+def test_a_name_that_is_no_operating_point(name, fault):
+    with pytest.raises(InputError, match=fault):
         find_target(name)

@@ -216,3 +216,10 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
             assert getattr(ours, name).dtype == getattr(theirs, name).dtype
     np.testing.assert_array_equal(read.blocks, labelled.blocks)
     np.testing.assert_array_equal(read.truth.crowd, labelled.truth.crowd)
+
+
+def test_the_sites_of_another_version_are_not_called_damaged(tmp_path):
+    np.savez(tmp_path / "fit.sites.npz", sites='{"format": 0}')
+    with pytest.raises(InputError, match=r"fit\.sites\.npz was written by another version") as told:
+        FittedSites(path=tmp_path / "fit.sites.npz").read()
+    assert "cannot be read" not in str(told.value)
