@@ -321,7 +321,8 @@ def estimate_site(
         if sampling:
             std = sampling_std(regression, scores, rows, n_images=n_images, blocks=blocks)
             estimate = replace(estimate, sampling_std=std)
-        few_blocks = checks.few_blocks(n_images, n_units)
+        if blocks is not None:
+            few_blocks = checks.few_blocks(n_images, n_units)
     rows["n_images"] = np.minimum(rows["n_images"], n_units)
     of_site = [*site.warnings, *site.left_out]
     if regression.reference_weight_:

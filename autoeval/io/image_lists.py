@@ -43,7 +43,7 @@ _TIME = re.compile(  # year, month and day, then hour, minute and second, as far
     r"(?:(?P=colon)(?P<second>\d\d))?(?:[-_ ]?(?P<half>[ap])\.?m\b)?)?(?!\d)",
     re.IGNORECASE,
 )
-DIGITS_OF_DATE = 8
+_DATE_DIGITS = re.compile(r"(?=.*[1-9])(\D*\d){8}").match  # not all 0, as tools write for none
 ADDRESSES = ("coco_url", "path", "url")  # fields that may stand for `file_name`
 
 
@@ -456,7 +456,7 @@ def coco_images(
         str(entry[field])
         for entry in document["images"] or []
         for field in TIMES
-        if isinstance(entry, dict) and _is_a_time(str(entry.get(field)))
+        if isinstance(entry, dict) and _DATE_DIGITS(str(entry.get(field)))
         if written_time(str(entry[field])) is None
     ]
     if unread:
@@ -474,12 +474,6 @@ def coco_images(
         with suppress(InputError):  # nobody may need them
             numbers |= coco_categories(path, document, [])
     return images
-
-
-def _is_a_time(text: str) -> bool:
-    """Whether a text has the digits of a date, not all 0; tools write 0 or words for none."""
-    digits = [sign for sign in text if sign.isdecimal()]
-    return len(digits) >= DIGITS_OF_DATE and {*digits} != {"0"}
 
 
 def written_time(text: str) -> datetime | None:
