@@ -66,9 +66,9 @@ def read_found(
             f"but got {lengths[0]}, {lengths[1]} and {lengths[2]}."
         )
     detections = [
-        _one(*each, categories) for each in zip(boxes, scores, labels, image_ids, strict=True)
+        _one(*image, categories) for image in zip(boxes, scores, labels, image_ids, strict=True)
     ]
-    clipped = [_clip(*each) for each in zip(detections, sizes, image_ids, strict=True)]
+    clipped = [_clip(*image) for image in zip(detections, sizes, image_ids, strict=True)]
     return clipped, sum(map(len, detections)) - sum(map(len, clipped))
 
 
@@ -110,14 +110,14 @@ def _numbers(labels: Any, categories: Sequence[str]) -> np.ndarray:
     ValueError
         If a label is none of the categories.
     """
-    given = np.asarray(labels)
-    if given.dtype.kind in "US":
+    labels = np.asarray(labels)
+    if labels.dtype.kind in "US":
         index = {name: k for k, name in enumerate(categories)}
-        unknown = sorted(set(given.tolist()) - index.keys())
+        unknown = sorted(set(labels.tolist()) - index.keys())
         if unknown:
             raise ValueError(f"its labels {listed(unknown)} are not among the categories")
-        return np.array([index[word] for word in given.tolist()], np.int64)
-    numbers, n = given.astype(np.int64).reshape(-1), len(categories)
+        return np.array([index[word] for word in labels.tolist()], np.int64)
+    numbers, n = labels.astype(np.int64).reshape(-1), len(categories)
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < n:
         raise ValueError(
             f"labels are from 0 to {n - 1}, these from {numbers.min()} to {numbers.max()}"

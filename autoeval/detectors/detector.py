@@ -182,9 +182,9 @@ class MMDetector:
 
         def launch() -> Later[list[Detections]]:
             copy = HostCopy()
-            found = self._clean(images, copy)
+            detections = self._clean(images, copy)
             copy.begin()
-            return found
+            return detections
 
         boxes, sizes = self._halving_batches(launch), [image.shape[:2] for image in images]
         return lambda: [Evidence(*one) for one in zip(image_ids, sizes, boxes(), strict=True)]

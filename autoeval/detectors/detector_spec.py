@@ -86,21 +86,21 @@ class DetectorSpec:
             As `autoeval.load_detector`, if the classes cannot be read, or a setting has no effect.
         """
         if names_python(self.name):
-            given = [name for name in SETTINGS if getattr(self, name)]
-            if given:
+            settings = [name for name in SETTINGS if getattr(self, name)]
+            if settings:
                 raise InputError(
-                    f"Expected no {given[0]} with {self.name}: a BlackBoxDetector loads its model "
-                    "itself. Set it in that file, and leave it out here."
+                    f"Expected no {settings[0]} with {self.name}: a BlackBoxDetector loads its "
+                    "model itself. Set it in that file, and leave it out here."
                 )
             return load_black_box(self.name)
         from autoeval.detectors.adapters import adapter_of
 
         adapter = adapter_of(self.name)
         if adapter is not None:
-            given = [n for n in SETTINGS if getattr(self, n) and n not in adapter.SETTINGS]
-            if given:
+            settings = [n for n in SETTINGS if getattr(self, n) and n not in adapter.SETTINGS]
+            if settings:
                 raise InputError(
-                    f"Expected no {given[0]} with {self.name}: in addition to its name it takes "
+                    f"Expected no {settings[0]} with {self.name}: in addition to its name it takes "
                     f"{listed(adapter.SETTINGS)}. Leave it out."
                 )
             return adapter.load(self)
@@ -173,13 +173,13 @@ class DetectorSpec:
         from autoeval.detectors.building.configs import read_config
 
         test_cfg = read_config(self.name, self.cfg_options).model.get("test_cfg") or {}
-        given = self.cfg_options or {}
+        options = self.cfg_options or {}
         lowered = {}
         for name, part in (("", test_cfg), ("rcnn.", test_cfg.get("rcnn") or {})):
             threshold, name = part.get("score_thr"), f"model.test_cfg.{name}score_thr"
-            if threshold is not None and threshold > LOW_SCORE and name not in given:
+            if threshold is not None and threshold > LOW_SCORE and name not in options:
                 lowered[name] = LOW_SCORE
-        return replace(self, cfg_options={**given, **lowered}) if lowered else self
+        return replace(self, cfg_options={**options, **lowered}) if lowered else self
 
 
 def _without_tuples(value: Any) -> Any:

@@ -103,16 +103,16 @@ def needs(extra: str) -> Iterator[None]:
         ) from error
 
 
-def chosen(defaults: Mapping[str, Any], given: Mapping[str, Any] | None, what: str) -> dict:
+def chosen(defaults: Mapping[str, Any], choices: Mapping[str, Any] | None, detector: str) -> dict:
     """Return options with those that are given in place of their defaults.
 
     Parameters
     ----------
     defaults : mapping
         All options that there are.
-    given : mapping, optional
+    choices : mapping, optional
         Those that a user chose.
-    what : str
+    detector : str
         Whose options they are, for messages.
 
     Raises
@@ -120,17 +120,17 @@ def chosen(defaults: Mapping[str, Any], given: Mapping[str, Any] | None, what: s
     InputError
         For one that there is not, and for a threshold outside [0, 1]: nothing would be found.
     """
-    unknown = sorted(set(given or {}) - set(defaults))
+    unknown = sorted(set(choices or {}) - set(defaults))
     if unknown:
         raise InputError(
-            f"Expected --cfg-options of {what} out of {listed(sorted(defaults))} but got "
+            f"Expected --cfg-options of {detector} out of {listed(sorted(defaults))} but got "
             f"{listed(unknown)}."
         )
-    for name, value in (given or {}).items():
+    for name, value in (choices or {}).items():
         is_share = name in SHARES or name.endswith("_thresh")
         if is_share and not (isinstance(value, int | float) and 0 <= value <= 1):
-            raise InputError(f"Expected {name} of {what} in [0, 1] but got {value!r}.")
-    return {**defaults, **(given or {})}
+            raise InputError(f"Expected {name} of {detector} in [0, 1] but got {value!r}.")
+    return {**defaults, **(choices or {})}
 
 
 def usable_device(name: str | None) -> str:

@@ -107,8 +107,8 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     if options["resize"] not in RESIZING:
         raise InputError(f"Expected resize= {listed(RESIZING)} but got {options['resize']!r}.")
     taken = session.get_inputs()[0].shape[-2:]  # a word where a side is open
-    given = np.broadcast_to(options["imgsz"], 2).tolist()
-    if any(isinstance(side, int) and side != one for side, one in zip(taken, given, strict=True)):
+    size = np.broadcast_to(options["imgsz"], 2).tolist()
+    if any(isinstance(side, int) and side != one for side, one in zip(taken, size, strict=True)):
         raise InputError(
             f"Expected imgsz={taken[0]},{taken[1]}, the height and width that {spec.name} takes, "
             f"but got {options['imgsz']}: leave imgsz out, or export another file."
@@ -122,13 +122,13 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     prepare, decode = _Preparing(kind, options), _DECODERS[kind.layout]
 
     def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
-        found = []
+        results = []
         for image in images:
             pixels, place = prepare(image)
             outputs = session.run(None, {kind.input: pixels})
             boxes, scores, labels = decode(outputs, len(words), options, pixels.shape[-2:])
-            found.append((place.back(boxes), scores, labels))
-        return tuple(list(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
+            results.append((place.back(boxes), scores, labels))
+        return tuple(list(part) for part in zip(*results, strict=True))  # type: ignore[return-value]
 
     return BlackBoxDetector(
         find,
@@ -150,10 +150,10 @@ def _session_options(onnxruntime: Any) -> Any:
 def _providers(onnxruntime: Any, device: str | None) -> list:
     """Return the providers of the network: a GPU where one is asked for, or there is one."""
     provider, number = "CUDAExecutionProvider", (device or "cuda").partition(":")[2]
-    there = provider in onnxruntime.get_available_providers()
-    if device == "cpu" or (device is None and not there):
+    has_cuda = provider in onnxruntime.get_available_providers()
+    if device == "cpu" or (device is None and not has_cuda):
         return ["CPUExecutionProvider"]
-    if not there:
+    if not has_cuda:
         raise InputError(f"Cannot use device {device!r}: this ONNX Runtime has no {provider}.")
     return [(provider, {"device_id": int(number or 0)}), "CPUExecutionProvider"]
 

@@ -69,9 +69,9 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     )
 
     name, options = spec.name.removeprefix(PREFIX), dict(spec.cfg_options or {})
-    known = list_models(module=detection)
-    if name not in known:
-        raise InputError(f"torchvision has no detector {name!r}: expected {listed(known, 30)}.")
+    names = list_models(module=detection)
+    if name not in names:
+        raise InputError(f"torchvision has no detector {name!r}: expected {listed(names, 30)}.")
     source = spec.checkpoint or get_model_weights(name).DEFAULT.url
     try:
         model = get_model(name, weights=None, weights_backbone=None, **options)
@@ -82,11 +82,12 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     chosen({**_parameters(get_model_builder(name)), **_parameters(type(model))}, options, name)
     path = find_checkpoint(source)
     weights = read_checkpoint(path)["state_dict"]
-    built, given = _number_of_labels(model), _labels_of_weights(weights, model)
-    if built != given:
+    n_in_model, n_in_weights = _number_of_labels(model), _labels_of_weights(weights, model)
+    if n_in_model != n_in_weights:
         raise InputError(
-            f"The checkpoint {path} has {given} labels but {name} was built for {built}: "
-            f"--cfg-options num_classes={given}, and their words by {CLASSES_OPTION}."
+            f"The checkpoint {path} has {n_in_weights} labels but {name} was built for "
+            f"{n_in_model}: --cfg-options num_classes={n_in_weights}, and their words by "
+            f"{CLASSES_OPTION}."
         )
     load_weights(model, weights, path)
     part = _post_processing(model)
@@ -148,8 +149,8 @@ def from_torchvision(model: Any, categories: Sequence[str] = ()) -> BlackBoxDete
 
         with torch.inference_mode():
             tensors = [torch.from_numpy(image[:, :, ::-1].copy()) for image in images]
-            found = model([to_device(t, place).permute(2, 0, 1) / 255 for t in tensors])
-            columns = [f[key] for key in ("boxes", "scores", "labels") for f in found]
+            outputs = model([to_device(t, place).permute(2, 0, 1) / 255 for t in tensors])
+            columns = [f[key] for key in ("boxes", "scores", "labels") for f in outputs]
             arrays, n = to_host(columns), len(images)
         return arrays[:n], arrays[n : 2 * n], arrays[2 * n :]
 
@@ -183,11 +184,11 @@ def _labels_of_weights(weights: Mapping[str, Any], model: Any) -> int | None:
     The number of the model where they do not differ from its own.
     """
     labels = _number_of_labels(model)
-    for name, own in model.state_dict().items():
+    for name, model_bias in model.state_dict().items():
         if labels and name.endswith("bias") and ("cls_score" in name or "classif" in name):
-            given = [value for key, value in weights.items() if key.endswith(name)]
-            if given and len(given[0]) != len(own):
-                return labels * len(given[0]) // len(own)
+            biases = [value for key, value in weights.items() if key.endswith(name)]
+            if biases and len(biases[0]) != len(model_bias):
+                return labels * len(biases[0]) // len(model_bias)
     return labels
 
 

@@ -173,9 +173,9 @@ def from_transformers(
             inputs = processor(images=pixels, return_tensors="pt", **text).to(model.device)
             outputs = model(**inputs)
             name = "post_process_grounded_object_detection" if by_words else POST_PROCESSING
-            found = getattr(processor, name)(outputs, target_sizes=sizes, threshold=threshold)
-        keys = [key for key in ("boxes", "scores", "labels") if torch.is_tensor(found[0][key])]
-        arrays, n = to_host([f[key] for key in keys for f in found]), len(images)
+            results = getattr(processor, name)(outputs, target_sizes=sizes, threshold=threshold)
+        keys = [key for key in ("boxes", "scores", "labels") if torch.is_tensor(results[0][key])]
+        arrays, n = to_host([f[key] for key in keys for f in results]), len(images)
         labels = arrays[2 * n :]
         if "labels" not in keys:
             labels = _categories_of_tokens(outputs, inputs, processor.tokenizer, threshold)

@@ -128,8 +128,8 @@ def from_ultralytics(
 
     def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
         results = model.predict(list(images), device=place, verbose=False, save=False, **settings)
-        found = [result.boxes.cpu().numpy() for result in results]
-        return [b.xyxy for b in found], [b.conf for b in found], [b.cls for b in found]
+        boxes = [result.boxes.cpu().numpy() for result in results]
+        return [b.xyxy for b in boxes], [b.conf for b in boxes], [b.cls for b in boxes]
 
     find([np.zeros((32, 32, 3), np.uint8)])  # makes the copy of the network that `predict` runs
     return BlackBoxDetector(

@@ -24,7 +24,7 @@ def coco_categories() -> tuple[str, ...]:
 
 
 def find_categories(
-    model: nn.Module, config: Config, meta: Mapping[str, Any], given: Sequence[str] = ()
+    model: nn.Module, config: Config, meta: Mapping[str, Any], classes: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Find the categories of a detector.
 
@@ -42,7 +42,7 @@ def find_categories(
         Its config.
     meta : mapping
         ``meta`` of the checkpoint.
-    given : sequence of str
+    classes : sequence of str
         Those that a user named; no other list is then read.
 
     Raises
@@ -53,17 +53,17 @@ def find_categories(
     dataset_meta = meta.get("dataset_meta") or {}
     dataset = {str(key).lower(): value for key, value in dataset_meta.items()}
     named = {
-        "--classes": tuple(given),
+        "--classes": tuple(classes),
         "the checkpoint's dataset_meta": _names(dataset.get("classes") or meta.get("CLASSES")),
         "the config's metainfo": _from_config(config),
     }
-    named = {"--classes": tuple(given)} if given else {k: v for k, v in named.items() if v}
+    named = {"--classes": tuple(classes)} if classes else {k: v for k, v in named.items() if v}
     if takes_words(model):
         return next(iter(named.values()), None) or _of_type(config) or coco_categories()
     n_classes = count_classes(model)
     if named and n_classes is None:
         return next(iter(named.values()))
-    usual: tuple[tuple[str, ...], ...] = () if given else (_of_type(config),)
+    usual: tuple[tuple[str, ...], ...] = () if classes else (_of_type(config),)
     if not named:
         proposals = ("object",) if type(model).__name__ == "RPN" else ()
         usual = (*usual, coco_categories(), proposals)

@@ -109,9 +109,9 @@ def _are_weights(content: Any) -> bool:
 
 def _refusal(path: Path, error: Exception) -> str:
     unsafe = re.search(r"GLOBAL (\S+)", str(error))
-    what = f"holds {unsafe.group(1)}" if unsafe else "cannot be read as plain weights"
+    reason = f"holds {unsafe.group(1)}" if unsafe else "cannot be read as plain weights"
     return (
-        f"The checkpoint {path} {what}; loading that could run code that the file brings along. "
+        f"The checkpoint {path} {reason}; loading that could run code that the file brings along. "
         "If you trust where the file comes from, add --trust-checkpoint."
     )
 
@@ -168,19 +168,20 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path) ->
         If weights are missing, of another shape, or not finite.
     """
     of_model = model.state_dict()
-    given = {_unwrapped(name, of_model): value for name, value in weights.items()}
-    broken = [n for n, v in given.items() if v.is_floating_point() and not v.isfinite().all()]
+    tensors = {_unwrapped(name, of_model): value for name, value in weights.items()}
+    broken = [n for n, v in tensors.items() if v.is_floating_point() and not v.isfinite().all()]
     if broken:
         raise InputError(
             f"The checkpoint {path} has weights that are not finite: {_some(broken)}. Its training "
             "diverged: take an earlier checkpoint."
         )
     bent = {
-        name: f"{name} (checkpoint {tuple(given[name].shape)}, model {tuple(of_model[name].shape)})"
-        for name in given.keys() & of_model.keys()
-        if given[name].shape != of_model[name].shape
+        name: f"{name} (checkpoint {tuple(tensors[name].shape)}, "
+        f"model {tuple(of_model[name].shape)})"
+        for name in tensors.keys() & of_model.keys()
+        if tensors[name].shape != of_model[name].shape
     }
-    fitting = {name: value for name, value in given.items() if name not in bent}
+    fitting = {name: value for name, value in tensors.items() if name not in bent}
     outcome = model.load_state_dict(fitting, strict=False)
     missing = [name for name in outcome.missing_keys if name not in bent]
     unexpected = outcome.unexpected_keys
@@ -197,9 +198,9 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path) ->
         )
 
 
-def _unwrapped(name: str, known: Collection[str]) -> str:
+def _unwrapped(name: str, model_names: Collection[str]) -> str:
     """Return the name of a weight without what wrappers have put before it."""
-    while name not in known and WRAPPED.match(name):
+    while name not in model_names and WRAPPED.match(name):
         name = WRAPPED.sub("", name)
     return name
 

@@ -82,7 +82,7 @@ def ms_deform_attn_backward(*tensors: Tensor, im2col_step: int) -> None:
     """Write the gradients of values, places and weights; the arguments are as going forward."""
     value, shapes, _, locations, weights, grad_output, *wanted = tensors
     inputs = (value, locations, weights)
-    write_gradients(lambda *each: _attend(shapes, *each), inputs, grad_output, wanted)
+    write_gradients(lambda *leaves: _attend(shapes, *leaves), inputs, grad_output, wanted)
 
 
 def _attend(shapes: Tensor, value: Tensor, locations: Tensor, weights: Tensor) -> Tensor:

@@ -101,9 +101,9 @@ def modulated_deform_conv_backward(*tensors: Tensor, with_bias: bool, **settings
     """Write the gradients of input, weights, bias, offsets and mask."""
     input, weight, _, _, offset, mask, _, *rest = tensors
     grad_input, grad_weight, grad_bias, grad_offset, grad_mask, grad_output = rest
-    inputs = [at_least_float(each) for each in (input, offset, mask, weight)]
+    inputs = [at_least_float(tensor) for tensor in (input, offset, mask, weight)]
     wanted = [grad_input, grad_offset, grad_mask, grad_weight]
-    write_gradients(lambda *each: _modulated(settings, *each), inputs, grad_output, wanted)
+    write_gradients(lambda *leaves: _modulated(settings, *leaves), inputs, grad_output, wanted)
     if with_bias:
         grad_bias.copy_(grad_output.sum((0, 2, 3)))
 
@@ -123,8 +123,8 @@ def _plain(settings: dict[str, int], input: Tensor, offset: Tensor, weight: Tens
 def _plain_gradients(
     settings: dict[str, int], input: Tensor, offset: Tensor, weight: Tensor, grad_output: Tensor
 ) -> tuple[Tensor, ...]:
-    inputs = [at_least_float(each) for each in (input, offset, weight)]
-    return gradients(lambda *each: _plain(settings, *each), inputs, grad_output)
+    inputs = [at_least_float(tensor) for tensor in (input, offset, weight)]
+    return gradients(lambda *leaves: _plain(settings, *leaves), inputs, grad_output)
 
 
 def _modulated(

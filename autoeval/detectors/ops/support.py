@@ -25,13 +25,13 @@ def gradients(
     The formula is run again, so nothing has to be kept since it was run first.
     """
     with torch.enable_grad():
-        leaves = [each.detach().requires_grad_() for each in inputs]
+        leaves = [tensor.detach().requires_grad_() for tensor in inputs]
         output = formula(*leaves)
         grad_output = grad_output.to(output.dtype)
         grads = torch.autograd.grad(output, leaves, grad_output, allow_unused=True)
     return tuple(
-        torch.zeros_like(each) if grad is None else grad
-        for each, grad in zip(inputs, grads, strict=True)
+        torch.zeros_like(tensor) if grad is None else grad
+        for tensor, grad in zip(inputs, grads, strict=True)
     )
 
 
