@@ -79,7 +79,7 @@ def _run(words: list[str]) -> int:
     if name is None:
         return _usage(words)
     from autoeval.commands.command_line import run_command
-    from autoeval.errors import InputError
+    from autoeval.errors import InputError, install_command
 
     try:
         return run_command(name, COMMANDS[name], words[len(name.split()) :])
@@ -89,8 +89,9 @@ def _run(words: list[str]) -> int:
     except ModuleNotFoundError as error:
         if not error.name or error.name.startswith("autoeval"):
             raise
+        installed_by = install_command(EXTRA_OF.get(error.name, ""))
         print(
-            f"error: this needs {error.name}, which is not installed: {_install(error.name)}.",
+            f"error: this needs {error.name}, which is not installed: {installed_by}.",
             file=sys.stderr,
         )
         return BAD_INPUT
@@ -99,17 +100,6 @@ def _run(words: list[str]) -> int:
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILURE
-
-
-def _install(module: str) -> str:
-    """Return how a module that is missing is installed, in a checkout or with the package."""
-    from pathlib import Path
-
-    extra = EXTRA_OF.get(module)
-    extras = f"[{extra}]" if extra else ""
-    if (Path(__file__).resolve().parents[1] / "pyproject.toml").is_file():
-        return f"pip install -e '.{extras}'" if extra else "pip install -e ."
-    return f"pip install 'autoeval{extras}'" if extra else "pip install autoeval"
 
 
 def _usage(words: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 
 class InputError(ValueError):
@@ -22,6 +23,20 @@ class DownloadError(InputError):
 
 class TooFewLabelsError(InputError):
     """None of the categories of a labelled set has labels enough for the default."""
+
+
+def install_command(extra: str = "") -> str:
+    """Return the command that installs the package as it was: in a checkout from there.
+
+    Parameters
+    ----------
+    extra : str
+        Extra of ``setup.cfg`` that is missing, or several with commas between them.
+    """
+    extras = f"[{extra}]" if extra else ""
+    if (Path(__file__).resolve().parents[1] / "pyproject.toml").is_file():
+        return f"pip install -e '.{extras}'" if extra else "pip install -e ."
+    return f"pip install 'autoeval{extras}'" if extra else "pip install autoeval"
 
 
 def first_line(error: BaseException) -> str:

@@ -190,12 +190,12 @@ def test_output_that_nobody_reads_ends_the_program_quietly(words, buffering):
 
 
 def test_what_is_missing_is_installed_as_the_package_was(tmp_path, monkeypatch):
-    from autoeval import cli
+    from autoeval import cli, errors
 
-    assert cli._install("scipy") == "pip install -e ."
-    assert cli._install("torch") == "pip install -e '.[mmdet,mmcv-lite]'"
-    monkeypatch.setattr(cli, "__file__", str(tmp_path / "autoeval" / "cli.py"))
-    assert cli._install("ray") == "pip install 'autoeval[ray]'"
+    assert errors.install_command() == "pip install -e ."
+    assert errors.install_command(cli.EXTRA_OF["torch"]) == "pip install -e '.[mmdet,mmcv-lite]'"
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "autoeval" / "errors.py"))
+    assert errors.install_command("ray") == "pip install 'autoeval[ray]'"
 
 
 def test_closed_output_is_no_traceback():

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from autoeval.errors import InputError
+from autoeval.errors import InputError, install_command
 from autoeval.runtime.jobs import Advance, Job, Outcome, Work, attempt, prepare
 
 MAX_TRIES = 3
@@ -273,5 +273,5 @@ def _import_ray(*, local: bool) -> Any:
     try:
         import ray
     except ImportError as error:
-        raise InputError("The Ray executor needs Ray: pip install 'autoeval[ray]'.") from error
+        raise InputError(f"The Ray executor needs Ray: {install_command('ray')}.") from error
     return ray

@@ -144,7 +144,7 @@ def test_workers_fill_the_cluster(options, cluster, each, number):
 
 def test_without_ray_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InputError, match=r"pip install 'autoeval\[ray\]'"):
+    with pytest.raises(InputError, match=r"pip install -e '\.\[ray\]'"):
         run_jobs(
             [Job("a", 1, 1)], fragile, RowStore(tmp_path), activity="t", executor=RayExecutor()
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.errors import InputError
+from autoeval.errors import InputError, install_command
 from autoeval.runtime.files import PathLike, read_json, write_json
 
 PUBLISHED_GAMMA = 0.6
@@ -341,9 +341,7 @@ def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBi
     try:
         from astropy.stats import bayesian_blocks
     except ImportError as error:
-        raise InputError(
-            "Bayesian blocks need astropy: pip install 'autoeval[counting]'"
-        ) from error
+        raise InputError(f"Bayesian blocks need astropy: {install_command('counting')}.") from error
     counts = whole_counts(counts)
     low, high = int(counts.min()), int(counts.max())
     _check_range(low, high, gamma)

@@ -20,7 +20,7 @@ from autoeval.counting.counters import (
 )
 from autoeval.counting.predictions import CountPredictions, match_ids, read_long
 from autoeval.counting.prompting import CutOffAnswer, Extractor, ask_until_read
-from autoeval.errors import InputError
+from autoeval.errors import InputError, install_command
 from autoeval.runtime import OK, SKIPPED
 from autoeval.runtime.files import PathLike
 
@@ -83,7 +83,7 @@ class TransformersAsk:
             from transformers import pipeline
         except ImportError as error:
             raise InputError(
-                "Vision-language models need transformers: pip install 'autoeval[vlm]'"
+                f"Vision-language models need transformers: {install_command('vlm')}."
             ) from error
         self.temperature = temperature
         self.max_new_tokens = max_new_tokens

@@ -16,7 +16,7 @@ from typing import Any
 from autoeval.counting.counters import Counter, missing_of_counter
 from autoeval.counting.counters.adapters import FunctionCounter, TextCounter, TransformersAsk
 from autoeval.counting.counters.endpoint import EndpointAsk
-from autoeval.errors import InputError
+from autoeval.errors import InputError, install_command
 from autoeval.runtime.files import PathLike, read_config
 
 
@@ -176,7 +176,7 @@ def open_vocabulary(
 
     if importlib.util.find_spec("transformers") is None:
         raise InputError(
-            "Detectors that take words need transformers: pip install 'autoeval[open-vocabulary]'"
+            f"Detectors that take words need transformers: {install_command('open-vocabulary')}."
         )
     if checkpoint is None:
         raise InputError(f"{config} needs weights: pass --cfg-options counter.checkpoint=FILE.")

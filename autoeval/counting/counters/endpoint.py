@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from autoeval.counting.prompting import CutOffAnswer
-from autoeval.errors import InputError
+from autoeval.errors import InputError, install_command
 
 if TYPE_CHECKING:
     import openai
@@ -63,7 +63,7 @@ class EndpointAsk:
             import openai
         except ImportError as error:
             raise InputError(
-                "Models behind an endpoint need openai: pip install 'autoeval[endpoint]'"
+                f"Models behind an endpoint need openai: {install_command('endpoint')}."
             ) from error
         key = os.environ.get(key_variable, "").strip() if key_variable else ""
         if not (key.isascii() and key.isprintable()):

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autoeval.detectors.black_box import Find
-from autoeval.errors import InputError
+from autoeval.errors import InputError, install_command
 from autoeval.words import listed
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def needs(extra: str) -> Iterator[None]:
     except (ImportError, RuntimeError) as error:
         raise InputError(
             f"This detector needs the extra '{extra}', and it cannot be imported "
-            f"({type(error).__name__}: {error}): pip install 'autoeval[{extra}]'."
+            f"({type(error).__name__}: {error}): {install_command(extra)}."
         ) from error
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from autoeval.detectors import ops
 from autoeval.detectors.building.aliases import find_config
-from autoeval.errors import InputError, first_line
+from autoeval.errors import InputError, first_line, install_command
 from autoeval.runtime.files import read_json
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ NO_CONFIG = "Expected an mmdet config; a BlackBoxDetector in it is named as FILE
 OF_MMDET = ("mmdet::", "configs/")
 #: Packages that some detectors need and that come with no other, and how they are installed.
 EXTRAS = {
-    "transformers": "pip install 'autoeval[open-vocabulary]'",
+    "transformers": install_command("open-vocabulary"),
     "nltk": "pip install nltk",
     "mmpretrain": "pip install mmpretrain model-index, with a torchvision that fits torch",
     "modelindex": "pip install model-index",

@@ -244,5 +244,5 @@ def test_bayesian_blocks():
 
 def test_the_extra_is_named_where_astropy_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "astropy.stats", None)
-    with pytest.raises(InputError, match=r"autoeval\[counting\]"):
+    with pytest.raises(InputError, match=r"install -e .\.\[counting\]"):
         bayesian_blocks_bins([1, 2, 3])

@@ -199,7 +199,7 @@ def test_neither_proxy_nor_other_keys_of_the_environment_are_used_here(serve, mo
 
 def test_a_missing_client_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(InputError, match=r"autoeval\[endpoint\]"):
+    with pytest.raises(InputError, match=r"install -e .\.\[endpoint\]"):
         EndpointAsk("http://localhost", "m")
 
 
@@ -279,5 +279,5 @@ def test_transformers_get_the_chat_the_image_and_the_limits(monkeypatch):
     sampling = {"max_new_tokens": 128, "do_sample": True, "temperature": 0.3}
     assert calls[-1]["generate_kwargs"] == sampling
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(InputError, match=r"autoeval\[vlm\]"):
+    with pytest.raises(InputError, match=r"install -e .\.\[vlm\]"):
         TransformersAsk("some/model")

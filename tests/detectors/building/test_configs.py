@@ -67,7 +67,7 @@ def test_detectors_that_read_words_name_their_extra(path, monkeypatch):
 
     monkeypatch.setattr(bert, "AutoTokenizer", None)
     monkeypatch.setattr(atss_vlfusion_head, "BertConfig", None)
-    with pytest.raises(InputError, match=r"transformers: pip install 'autoeval\[open-v"):
+    with pytest.raises(InputError, match=r"transformers: pip install -e '\.\[open-v"):
         build_model(read_config(f"mmdet::{path}"))
 
 
@@ -138,7 +138,7 @@ def test_the_weights_of_the_one_that_is_deployed():
     ("error", "message"),
     [
         (ImportError("No module named 'mmpretrain'"), "pip install mmpretrain"),
-        (RuntimeError("transformers is not installed, please"), r"pip install 'autoeval\[open-v"),
+        (RuntimeError("transformers is not installed, please"), r"pip install -e '\.\[open-v"),
         (FileNotFoundError("file t.py does not exist"), "names this file: give its whole path"),
         (
             OSError("We couldn't connect to 'https://huggingface.co' to load the files\nCheck"),
