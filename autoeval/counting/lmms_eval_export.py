@@ -89,8 +89,8 @@ def write_task(
     with atomic_path(data) as temporary:
         pq.write_table(table, temporary)
     listed = [
-        _METRIC.format(name=metric, aggregation=how, better=str(better).lower())
-        for metric, (how, better) in metrics.items()
+        _METRIC.format(name=metric, aggregation=aggregation, better=str(better).lower())
+        for metric, (aggregation, better) in metrics.items()
     ]
     text = _YAML.format(
         data=json.dumps(str(data)),
@@ -143,7 +143,11 @@ def export_lmms_eval(
             name,
             rows,
             process="process_choice" if choice else "process_count",
-            metrics={n: how for n, how in _CAPTURE_METRICS.items() if not choice or n != "smape"},
+            metrics={
+                n: aggregation
+                for n, aggregation in _CAPTURE_METRICS.items()
+                if not choice or n != "smape"
+            },
             max_tokens=max_tokens,
         )
         names.append(name)

@@ -204,8 +204,8 @@ def read_long(path: PathLike) -> pd.DataFrame:
         }
     else:
         by_position = {2: ("image", "count"), 3: ("image", "class", "count")}
-        given = by_position.get(frame.shape[1], ())
-        named = {name: (given.index(name) if name in given else None) for name in LONG}
+        columns = by_position.get(frame.shape[1], ())
+        named = {name: (columns.index(name) if name in columns else None) for name in LONG}
     if named["image"] is None or named["count"] is None:
         raise InputError(
             f"{path} has the columns {listed(frame.columns, most=20)}: expected image, class and "
@@ -228,8 +228,8 @@ def read_long(path: PathLike) -> pd.DataFrame:
     return table
 
 
-def match_ids(ids: Collection[str], known: Collection[str]) -> dict[str, str]:
-    """Return for each of `ids` the one of `known` that names the same image.
+def match_ids(ids: Collection[str], target_ids: Collection[str]) -> dict[str, str]:
+    """Return for each of `ids` the one of `target_ids` that names the same image.
 
     Names are compared whole, without folders, or without folders and suffix, whichever way joins
     most images; names that are then no longer different join none.
@@ -238,8 +238,8 @@ def match_ids(ids: Collection[str], known: Collection[str]) -> dict[str, str]:
     ----------
     ids : collection of str
         Names of images.
-    known : collection of str
-        Other names of them.
+    target_ids : collection of str
+        Other names of the images.
 
     Examples
     --------
@@ -248,8 +248,8 @@ def match_ids(ids: Collection[str], known: Collection[str]) -> dict[str, str]:
     """
     best: dict[str, str] = {}
     for change in (str, _file_name, _stem):
-        n_known, n_given = Counter(map(change, known)), Counter(map(change, ids))
-        by_name = {change(name): name for name in known if n_known[change(name)] == 1}
+        n_targets, n_given = Counter(map(change, target_ids)), Counter(map(change, ids))
+        by_name = {change(name): name for name in target_ids if n_targets[change(name)] == 1}
         matched = {
             name: by_name[change(name)]
             for name in ids
@@ -425,13 +425,13 @@ def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
     if len(models) == 1:
         return list(models)
     targets = [dict(zip(m.ids, m.target.tolist(), strict=True)) for m in models]
-    common = [i for i in models[0].ids if all(i in other for other in targets[1:])]
+    common = [i for i in models[0].ids if all(i in target for target in targets[1:])]
     if not common:
         raise InputError(
             "The prediction files have no image in common. First ids: "
             + "; ".join(f"{m.name}: {listed(m.ids, most=3)}" for m in models)
         )
-    differing = [i for i in common if len({other[i] for other in targets}) > 1]
+    differing = [i for i in common if len({target[i] for target in targets}) > 1]
     if differing:
         raise InputError(
             f"The true counts of {len(differing)} images differ between the prediction files "
@@ -458,13 +458,13 @@ def odd_predictions(ids: Sequence[str], pred: np.ndarray) -> tuple[str, ...]:
         Predicted counts; NaN for a skipped image.
     """
     notes = []
-    for mask, what in (
+    for mask, statement in (
         (np.isnan(pred), "have no prediction (skipped): they enter sMAPE as 100 and nothing else"),
         (pred < 0, "have a negative prediction, which is used as it is"),
     ):
         if mask.any():
             named = listed(_where(ids, mask))
-            notes.append(f"{mask.sum()} of {len(ids)} images {what}: {named}")
+            notes.append(f"{mask.sum()} of {len(ids)} images {statement}: {named}")
     return tuple(notes)
 
 

@@ -210,11 +210,11 @@ def count_images(
     return table.rename(columns={"image": "id", "count": "pred"}).astype({"pred": np.float64})
 
 
-def unless_all_fail(cells: Iterable[Cell], counter: str, what: str) -> Iterator[Cell]:
+def unless_all_fail(cells: Iterable[Cell], counter: str, items_name: str) -> Iterator[Cell]:
     """Yield cells, and raise `InputError` at the tenth failure in a row.
 
-    An image that cannot be read is no failure of the counter. `what` the cells are of has its name
-    in ``image``, or in ``image_file``.
+    An image that cannot be read is no failure of the counter. `items_name` says what the cells are
+    of, for messages; a cell has the name of its item in ``image``, or in ``image_file``.
     """
     in_a_row = 0
     for cell in cells:
@@ -224,7 +224,7 @@ def unless_all_fail(cells: Iterable[Cell], counter: str, what: str) -> Iterator[
         if in_a_row == MOST_FAILURES:
             name = cell.get("image") or cell["image_file"]
             raise InputError(
-                f"{counter} failed on {in_a_row} {what} in a row, the last ({name}) with "
+                f"{counter} failed on {in_a_row} {items_name} in a row, the last ({name}) with "
                 f"{cell['status']}. The same command goes on from here."
             )
 
@@ -371,10 +371,10 @@ def ask_until_read(
     """
     attempts: list[dict[str, Any]] = []
     for temperature in temperatures:
-        given = {"temperature": temperature, "seed": seed}
-        text = ask(image, question, **{k: v for k, v in given.items() if v is not None})
+        settings = {"temperature": temperature, "seed": seed}
+        text = ask(image, question, **{k: v for k, v in settings.items() if v is not None})
         attempts.append({"temperature": temperature, "text": str(text)})
-        found = Extraction(None, CUT_OFF) if isinstance(text, CutOffAnswer) else read(text)
-        if found.value is not None:
+        extraction = Extraction(None, CUT_OFF) if isinstance(text, CutOffAnswer) else read(text)
+        if extraction.value is not None:
             break
-    return Reading(found.value, found.rule, text, temperature, attempts[:-1])
+    return Reading(extraction.value, extraction.rule, text, temperature, attempts[:-1])

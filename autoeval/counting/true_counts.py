@@ -326,9 +326,10 @@ def odd_points(images: Mapping[str, ImageTruth]) -> list[str]:
         if image.size is not None and (n := int(beyond(image.points, image.size).sum())):
             outside[image_id] = n
     return [
-        f"{sum(found.values())} true points {what}, in {len(found)} images: {listed(list(found))}"
-        for found, what in ((twice, "are given twice"), (outside, "lie outside their image"))
-        if found
+        f"{sum(n_by_image.values())} true points {fault}, in {len(n_by_image)} images: "
+        f"{listed(list(n_by_image))}"
+        for n_by_image, fault in ((twice, "are given twice"), (outside, "lie outside their image"))
+        if n_by_image
     ]
 
 
@@ -425,8 +426,8 @@ def _read_folder(folder: Path) -> GroundTruth:
 
 def _point_files(folder: Path) -> list[Path]:
     by_suffix = (sorted(folder.glob(f"*{suffix}")) for suffix in (".mat", ".json", ".txt"))
-    found = ([file for file in files if file.name != JHU_COUNTS] for files in by_suffix)
-    return next(filter(None, found), [])
+    file_lists = ([file for file in files if file.name != JHU_COUNTS] for files in by_suffix)
+    return next(filter(None, file_lists), [])
 
 
 def _read_one(file: Path) -> dict[str, ImageTruth]:

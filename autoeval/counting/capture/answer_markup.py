@@ -287,13 +287,13 @@ def _plain(text: str) -> str:
 
 def _rows(lines: list[str]) -> list[str]:
     """Turn the rows of a Markdown table into "• first cell: number"."""
-    made: list[str] = []
+    rows: list[str] = []
     in_table, column, names = False, -1, [""]
     for k, line in enumerate(lines):
         cells = [cell.strip(" *") for cell in line.strip().strip("|").split("|")]
         if line.count("|") < 2 or not line.strip().startswith("|"):
             in_table = False
-            made.append(line)
+            rows.append(line)
         elif re.fullmatch(r"[\s|:-]+", line):
             in_table = True
         elif not in_table:
@@ -306,14 +306,14 @@ def _rows(lines: list[str]) -> list[str]:
                 ]
                 column = named[-1] if named else -1
             else:
-                made.append("• " + ": ".join(cells))
+                rows.append("• " + ": ".join(cells))
         else:
             if len(cells) == 1:
-                made.append(f"{names[0]}: {cells[0]}")
+                rows.append(f"{names[0]}: {cells[0]}")
                 continue
             first = f"row {cells[0]}" if re.fullmatch(r"\d+", cells[0]) else cells[0]
-            made.append(f"• {first}: {cells[column]}" if -len(cells) <= column < len(cells) else "")
-    return made
+            rows.append(f"• {first}: {cells[column]}" if -len(cells) <= column < len(cells) else "")
+    return rows
 
 
 def _without_list_numbers(text: str) -> str:

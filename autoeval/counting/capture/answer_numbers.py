@@ -340,12 +340,12 @@ def find_mentions(sentence: str) -> list[Mention]:
     [None, 11]
     """
     marked, values = mark_numbers(sentence)
-    rest, found = marked, list[Mention]()
+    rest, mentions = marked, list[Mention]()
 
     def take(pattern: str, value: Callable[[re.Match[str]], float | None]) -> None:
         nonlocal rest
         for match in re.finditer(pattern, rest, _FLAGS):
-            found.append(_mention(marked, match.start(), match.end(), value(match)))
+            mentions.append(_mention(marked, match.start(), match.end(), value(match)))
         rest = re.sub(pattern, lambda match: _GONE * len(match[0]), rest, flags=_FLAGS)
 
     def number(token: str) -> float | None:
@@ -353,21 +353,21 @@ def find_mentions(sentence: str) -> list[Mention]:
 
     for match in re.finditer(_COUNTED_FROM_ONE, rest, _FLAGS):
         if number(match[1]) == 1:
-            found.append(_mention(marked, match.start(2), match.end(2), number(match[2])))
+            mentions.append(_mention(marked, match.start(2), match.end(2), number(match[2])))
             rest = rest[: match.start()] + _GONE * len(match[0]) + rest[match.end() :]
     for pattern in _TO_EACH:
         for match in re.finditer(pattern, rest, _FLAGS):
             if not re.search(rf"{N}\s*{_UNIT_WORD}", match[0], _FLAGS):
                 noun = _noun(re.sub(N, "", match[0]))
-                found.append(Mention(match.start(), match.end(), None, EACH, noun))
+                mentions.append(Mention(match.start(), match.end(), None, EACH, noun))
         rest = re.sub(pattern, lambda match: _GONE * len(match[0]), rest, flags=_FLAGS)
     for match in re.finditer(rf"{_CHANGED}{N}\s+to\s+({N})", rest, _FLAGS):
-        found.append(_mention(marked, match.start(1), match.end(1), number(match[1])))
+        mentions.append(_mention(marked, match.start(1), match.end(1), number(match[1])))
         rest = rest[: match.start()] + _GONE * len(match[0]) + rest[match.end() :]
     for match in re.finditer(_OF_ALL, rest, _FLAGS):
         group = 1 if match[1] else 2
         start, end = match.span(group)
-        found.append(Mention(start, end, number(match[group]), ALL, _noun(marked[end:])))
+        mentions.append(Mention(start, end, number(match[group]), ALL, _noun(marked[end:])))
         rest = rest[: match.start()] + _GONE * len(match[0]) + rest[match.end() :]
     rest = re.sub(_GIVE_OR_TAKE, lambda m: m[1] + " " * (len(m[0]) - len(m[1])), rest, flags=_FLAGS)
     for k, pattern in enumerate((*_NUMBERS[:_BEFORE_RANGES], *_RANGES, *_NUMBERS[_BEFORE_RANGES:])):
@@ -390,10 +390,10 @@ def find_mentions(sentence: str) -> list[Mention]:
                 continue
             if re.search(r"\b(?:hid(?:e|es)|covers?|behind|without)\b", match[0], _FLAGS):
                 role = PART
-            found.append(Mention(match.start(), match.end(), 0.0, role, noun))
+            mentions.append(Mention(match.start(), match.end(), 0.0, role, noun))
         rest = re.sub(pattern, lambda match: _GONE * len(match[0]), rest, flags=_FLAGS)
     take(N, lambda match: number(match[0]))
-    return sorted(found, key=lambda mention: mention.start)
+    return sorted(mentions, key=lambda mention: mention.start)
 
 
 def mark_numbers(text: str) -> tuple[str, list[float]]:
@@ -487,8 +487,8 @@ def words_to_number(text: str) -> int:
         Such as ``two hundred and five``; other words are passed over.
     """
     total = part = 0
-    known = "|".join(sorted({*_SMALL, *_LARGE, r"an?\b"}, key=len, reverse=True))
-    for word in re.findall(known, text.lower()):
+    pattern = "|".join(sorted({*_SMALL, *_LARGE, r"an?\b"}, key=len, reverse=True))
+    for word in re.findall(pattern, text.lower()):
         if word == "hundred":
             part = max(part, 1) * 100
         elif word in _LARGE:

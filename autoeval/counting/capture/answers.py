@@ -212,8 +212,8 @@ def _sentences(text: str) -> list[_Sentence]:
         if adjusted or re.search(rf"{_AT_START}|{_CORRECTION}", part, _FLAGS):
             segment += 1
         sentences.append(_Sentence(mark_numbers(part)[0], segment, tuple(find_mentions(part))))
-    said = [s for s in sentences if not re.search(_OFFER, s.text, _FLAGS)]
-    return said if any(s.mentions for s in said) else sentences
+    statements = [s for s in sentences if not re.search(_OFFER, s.text, _FLAGS)]
+    return statements if any(s.mentions for s in statements) else sentences
 
 
 def _decide(sentences: Sequence[_Sentence]) -> Extraction:
@@ -221,10 +221,10 @@ def _decide(sentences: Sequence[_Sentence]) -> Extraction:
         return Extraction(None, "no number" if sentences else "empty")
     choices = [choice for sentence in sentences if (choice := _choose(sentence)) is not None]
     for segment in sorted({choice.sentence.segment for choice in choices}, reverse=True):
-        here = [c for c in choices if c.sentence.segment == segment and c.level <= _LAST]
-        if here:
-            strongest = min(choice.level for choice in here)
-            return _weigh([choice for choice in here if choice.level == strongest], sentences)
+        candidates = [c for c in choices if c.sentence.segment == segment and c.level <= _LAST]
+        if candidates:
+            strongest = min(choice.level for choice in candidates)
+            return _weigh([choice for choice in candidates if choice.level == strongest], sentences)
     if any(re.search(_REFUSAL, sentence.text, _FLAGS) for sentence in sentences):
         return Extraction(None, "refusal")
     counted = _counted_up(sentences)
@@ -254,14 +254,14 @@ def _weigh(deciding: Sequence[_Choice], sentences: Sequence[_Sentence]) -> Extra
 
 def _of_parts(sentences: Sequence[_Sentence]) -> Extraction:
     """Read a count from numbers of parts alone: the only one, or the sum of the others."""
-    said = [(s.segment, s.cue, m) for s in sentences for m in s.mentions if m.role in (PART, PAST)]
-    if not said or any(m.role == ROW for s in sentences for m in s.mentions):
+    parts = [(s.segment, s.cue, m) for s in sentences for m in s.mentions if m.role in (PART, PAST)]
+    if not parts or any(m.role == ROW for s in sentences for m in s.mentions):
         return Extraction(None, "rows of a list")
-    if any(mention.role == PART for _, _, mention in said):
-        said = [entry for entry in said if entry[2].role == PART]
-    latest = max(segment for segment, _, _ in said)
-    strongest = min(cue for segment, cue, _ in said if segment == latest)
-    mentions = [m for segment, cue, m in said if segment == latest and cue == strongest]
+    if any(mention.role == PART for _, _, mention in parts):
+        parts = [entry for entry in parts if entry[2].role == PART]
+    latest = max(segment for segment, _, _ in parts)
+    strongest = min(cue for segment, cue, _ in parts if segment == latest)
+    mentions = [m for segment, cue, m in parts if segment == latest and cue == strongest]
     values = [mention.value for mention in mentions]
     if len(set(values)) == 1:
         return _settle(mentions[-1], "part")
@@ -327,8 +327,8 @@ def _without_cue(sentence: _Sentence, mentions: Sequence[Mention]) -> Mention:
     if len(mentions) > 1 and any(mention.value == 0 for mention in mentions):
         return _beside_nothing(text, mentions)
     # "27 birds on 4 wires": what stands behind a preposition tells where they are.
-    first, *others = mentions
-    kept = [first, *(m for m in others if not re.search(_PREPOSITION, before[m], _FLAGS))]
+    first, *later_mentions = mentions
+    kept = [first, *(m for m in later_mentions if not re.search(_PREPOSITION, before[m], _FLAGS))]
     last = kept[-1]
     rest = [m for m in sentence.mentions if m.role == PART and m.start > last.end]
     if (
@@ -341,15 +341,15 @@ def _without_cue(sentence: _Sentence, mentions: Sequence[Mention]) -> Mention:
         and not re.match(rf"\s*(?:\w+\s+){{0,2}}?{_VERB}", text[rest[0].end :], _FLAGS)
     ):
         return Mention(last.start, last.end, None)  # "9 circles and 3 hidden ones"
-    each = [m for m in sentence.mentions if m.role == EACH and m.noun]
-    if each and last.noun not in ("", each[-1].noun):
+    rates = [m for m in sentence.mentions if m.role == EACH and m.noun]
+    if rates and last.noun not in ("", rates[-1].noun):
         return Mention(last.start, last.end, None)  # "3 shelves with 15 books each"
     if len(kept) > 1 and last.value != kept[-2].value:
         between = text[kept[-2].end : last.start]
         if re.search(_AND, between, _FLAGS) and not re.search(_VERB, between, _FLAGS):
             return Mention(last.start, last.end, None)  # two kinds that nobody added
-        both = (text[kept[-2].end : last.start], text[last.end :])
-        if all(re.match(_DOING, part, _FLAGS) for part in both) and between.rstrip().endswith(
+        clauses = (text[kept[-2].end : last.start], text[last.end :])
+        if all(re.match(_DOING, part, _FLAGS) for part in clauses) and between.rstrip().endswith(
             "and"
         ):
             return Mention(last.start, last.end, None)  # "3 are flying and 17 are standing"

@@ -149,8 +149,10 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
     ]
     frame = pd.DataFrame(records)
     if bad:
-        what = "pattern" if task.kind == CHOICE else "count"
-        warnings.append(f"{len(bad)} values are no {what} and taken as skipped: {listed(bad)}")
+        value_name = "pattern" if task.kind == CHOICE else "count"
+        warnings.append(
+            f"{len(bad)} values are no {value_name} and taken as skipped: {listed(bad)}"
+        )
     if differing:
         warnings.append(
             f"{len(differing)} answers state another true count than the split, whose counts are "
@@ -201,16 +203,16 @@ def read_limits(paths: Iterable[Path]) -> dict[tuple[str, str], int]:
     InputError
         See `read_answers`.
     """
-    asked: dict[tuple[str, str], list[int | None]] = {}
+    limits_by_task: dict[tuple[str, str], list[int | None]] = {}
     for path in paths:
         file = path.parent / LIMITS
         limits = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
         for model, task in group_rows(read_answers(path)):
-            asked.setdefault((model, task), []).append(limits.get(task))
+            limits_by_task.setdefault((model, task), []).append(limits.get(task))
     return {
-        key: max(n for n in given if n is not None)
-        for key, given in asked.items()
-        if None not in given
+        key: max(n for n in run_limits if n is not None)
+        for key, run_limits in limits_by_task.items()
+        if None not in run_limits
     }
 
 
@@ -608,8 +610,8 @@ def score_extractor(
             )
         rows.append((case["kind"], verdict))
     frame = pd.DataFrame(rows, columns=["kind", "verdict"])
-    both = pd.concat([frame, frame.assign(kind="all")])
-    table = pd.crosstab(both["kind"], both["verdict"])
+    verdicts = pd.concat([frame, frame.assign(kind="all")])
+    table = pd.crosstab(verdicts["kind"], verdicts["verdict"])
     table = table.reindex(columns=["right", "wrong", "invented", "missed"], fill_value=0)
     table.insert(0, "answers", table.sum(axis=1))
     table["accuracy"] = 100 * table["right"] / table["answers"]

@@ -61,11 +61,11 @@ def difference_table(results: Sequence[TaskResult]) -> pd.DataFrame:
         One row for each such model, see `paired_difference`.
     """
     totals = {(r.model, r.task.name): r for r in results}
-    both = [
+    pairs = [
         [totals.get((model, f"total-{variant}")) for variant in (ORIGINAL, OCCLUDED)]
         for model in dict.fromkeys(result.model for result in results)
     ]
-    return pd.DataFrame([paired_difference(a, b) for a, b in both if a and b])
+    return pd.DataFrame([paired_difference(a, b) for a, b in pairs if a and b])
 
 
 def model_table(results: Sequence[TaskResult]) -> pd.DataFrame:

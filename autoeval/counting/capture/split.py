@@ -304,9 +304,11 @@ def with_found(split: CaptureSplit, path: PathLike) -> CaptureSplit:
     """
     from autoeval.counting.evaluation.localisation import read_point_predictions
 
-    found = read_point_predictions(path)
-    names = match_ids(found, [item.image_file for item in split.items])
-    points = {names[i]: image.points.tolist() for i, image in found.items() if i in names and image}
+    predictions = read_point_predictions(path)
+    names = match_ids(predictions, [item.image_file for item in split.items])
+    points = {
+        names[i]: image.points.tolist() for i, image in predictions.items() if i in names and image
+    }
     if not points:
         raise InputError(
             f"{path} has points of none of the {len(split.items)} images of {split.folder}: count "

@@ -193,14 +193,14 @@ def _queries(
 ) -> Iterator[Query]:
     """Yield every question of a task."""
     speaks = TEXT in counter.capabilities
-    given = [task.oracle_fact] if task.oracle_fact else []
+    fact_names = [task.oracle_fact] if task.oracle_fact else []
     if not speaks:
-        given = list(getattr(counter, "needs", ()))
+        fact_names = list(getattr(counter, "needs", ()))
     for item in task.items(split.items):
         if task.oracle_fact == FOUND and fact(item, FOUND) is None:
             continue
         question = task.question(item, book) if speaks else item.object_name
-        context: dict[str, Any] = {name: fact(item, name, task.variant) for name in given}
+        context: dict[str, Any] = {name: fact(item, name, task.variant) for name in fact_names}
         if not speaks:
             context["image_id"] = item.image_file
         box = None if item.box is None else item.box.tolist()
@@ -394,8 +394,8 @@ class CaptureTask:
                 item, ORIGINAL if self.variant == INPAINTED else self.variant
             )
         if self.oracle_fact is not None:
-            given = fact(item, self.oracle_fact)
-            values |= {"coordinates": coordinates(given), "found": str(len(given))}
+            points = fact(item, self.oracle_fact)
+            values |= {"coordinates": coordinates(points), "found": str(len(points))}
         return _fill(template, item, **values)
 
     def truth(self, item: CaptureItem) -> int | str | None:

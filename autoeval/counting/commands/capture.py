@@ -210,23 +210,23 @@ def ask_counters(
 
     check_asking(asking)
     limit, extractor = asking.get("limit"), asking.get("extractor")
-    asked = open_split(Path(split)).first(limit)
+    capture_split = open_split(Path(split)).first(limit)
     tasks = [get_task(name) for name in task]
     loaded = load_counters(counter, asking)
-    if not any(TEXT in each.capabilities for each, _ in loaded):
+    if not any(TEXT in model.capabilities for model, _ in loaded):
         reason = "is for counters that answer questions, and none of these does: leave it out."
         refuse_given({"prompts": prompts, "prompts_of": prompts_of}, reason)
-    if not any(each.variant == INPAINTED for each in tasks):
+    if not any(capture_task.variant == INPAINTED for capture_task in tasks):
         refuse_given({"inpainter": inpainter}, "is for --task inpainted: give that, too.")
     if found:
-        asked = with_found(asked, Path(found))
-    elif any(each.oracle_fact == FOUND for each in tasks):
+        capture_split = with_found(capture_split, Path(found))
+    elif any(capture_task.oracle_fact == FOUND for capture_task in tasks):
         raise InputError(
             "--task hybrid puts what another counter found into the question: run it with "
             f"`autoeval count run --images {split}/occluded` and give its points.json: "
             "--task hybrid --found FILE."
         )
-    if not any(each.oracle_fact == FOUND for each in tasks):
+    if not any(capture_task.oracle_fact == FOUND for capture_task in tasks):
         refuse_given({"found": found}, "is for --task hybrid: give that, too.")
     book = load_prompts(None if prompts is None else Path(prompts), model=prompts_of or "default")
     options = RunOptions(
@@ -236,16 +236,16 @@ def ask_counters(
         inpainter=load_inpainter(inpainter) if inpainter else None,
     )
     failed = 0
-    for each, settings in loaded:
-        folder = Path(work_dir) / folder_name(each.name)
+    for model, settings in loaded:
+        folder = Path(work_dir) / folder_name(model.name)
         settings |= {"extractor": extractor, "inpainter": inpainter}
         check_same_run(folder / "settings.json", settings)
-        for one in tasks:
-            note_limit(folder, one.name, limit)
-            journal = CellJournal(folder / f"{one.name}.jsonl", ["key"])
-            counts = run_task(asked, one, each, book, journal, options)
+        for capture_task in tasks:
+            note_limit(folder, capture_task.name, limit)
+            journal = CellJournal(folder / f"{capture_task.name}.jsonl", ["key"])
+            counts = run_task(capture_split, capture_task, model, book, journal, options)
             print(
-                f"{each.name}, {one.name}: {counts.answered} answered, {counts.skipped} "
+                f"{model.name}, {capture_task.name}: {counts.answered} answered, {counts.skipped} "
                 f"skipped, {len(counts.failed)} failed, {counts.reused} from before"
             )
             for name, status in list(counts.failed.items())[:3]:
@@ -292,7 +292,7 @@ def report_answers(
     from autoeval.counting.filed_page import merged_notes
     from autoeval.report.page import Table, format_cells, to_terminal
 
-    there = open_split(Path(split))
+    capture_split = open_split(Path(split))
     files: list[Path] = []
     for path in map(Path, answers):
         files += sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
@@ -301,18 +301,18 @@ def report_answers(
     rows = [row for path in files for row in read_answers(path, task=task or TASK)]
     limits = read_limits(path for path in files if path.suffix == ".jsonl")
     results = [
-        collect(there.first(limits.get((model, name))), get_task(name), model, found)
-        for (model, name), found in group_rows(rows).items()
+        collect(capture_split.first(limits.get((model, name))), get_task(name), model, model_rows)
+        for (model, name), model_rows in group_rows(rows).items()
     ]
     if not results:
         raise InputError(f"No answers in {', '.join(map(str, answers))}.")
     limited = [
-        f"{model}, {name}: measured on the first {n} of {len(there.items)} items, which is what "
-        "was asked (--limit)"
+        f"{model}, {name}: measured on the first {n} of {len(capture_split.items)} items, "
+        "which is what was asked (--limit)"
         for (model, name), n in limits.items()
-        if n < len(there.items)
+        if n < len(capture_split.items)
     ]
-    page = capture_page(there, results, limited)
+    page = capture_page(capture_split, results, limited)
     print("".join(f"{line}\n" for line in limited), end="")
     written = page.write_all(Path(work_dir))
     tables = {block.name: block for block in page.blocks if isinstance(block, Table)}

@@ -82,9 +82,9 @@ class ReproduceOptions(TypedDict, total=False):
     work_dir: str
 
 
-def check_asking(asking: CounterOptions, known: type = CounterOptions) -> None:
+def check_asking(asking: CounterOptions, option_type: type = CounterOptions) -> None:
     """Refuse keywords that there are not, and numbers under 1."""
-    check_names(asking, known)
+    check_names(asking, option_type)
     check_positive(limit=asking.get("limit"), workers=asking.get("workers"))
 
 
@@ -100,8 +100,8 @@ def prediction_folders(predictions: Sequence[PathLike], *, files: bool = False) 
     paths = [Path(path) for path in predictions]
     for path in paths:
         if not (path.is_dir() or (files and path.is_file())):
-            what = "folders or tables" if files else "folders"
-            raise InputError(f"No folder {path}: --predictions takes {what} of predictions.")
+            kinds = "folders or tables" if files else "folders"
+            raise InputError(f"No folder {path}: --predictions takes {kinds} of predictions.")
     return paths
 
 
@@ -112,21 +112,21 @@ def data_folder(data_root: PathLike | None) -> str | None:
     return None if data_root is None else str(data_root)
 
 
-def check_praco_data(data: PathLike, given: PracoData) -> None:
+def check_praco_data(data: PathLike, data_options: PracoData) -> None:
     """Refuse facts about the data that its kind has no use for."""
     from autoeval.counting.praco.data import is_fsc147, is_mucca
 
     path = Path(data)
     if path.suffix != ".py":
         reason = "is for a config file (.py) that names COCO files."
-        refuse_given({"data_root": given.get("data_root")}, reason)
+        refuse_given({"data_root": data_options.get("data_root")}, reason)
     if path.exists() and not (path.is_dir() and (is_fsc147(path) or is_mucca(path))):
         reason = "is for data in FSC-147's layout or with MUCCA's files."
-        refuse_given({"split": given.get("split")}, reason)
+        refuse_given({"split": data_options.get("split")}, reason)
 
 
 def load_counters(
-    counter: Sequence[PathLike], given: CounterOptions
+    counter: Sequence[PathLike], counter_options: CounterOptions
 ) -> list[tuple[Counter, dict[str, Any]]]:
     """Build counters, with settings, or raise `InputError`.
 
@@ -136,20 +136,20 @@ def load_counters(
     from autoeval.counting.counters.build import load_counter
     from autoeval.counting.prompting import BACKOFF, check_different_names
 
-    cfg_options, extractor = given.get("cfg_options"), given.get("extractor")
+    cfg_options, extractor = counter_options.get("cfg_options"), counter_options.get("extractor")
     options = dict(cfg_options_of(cfg_options)) if cfg_options else None
     loaded = [load_counter(path, options) for path in counter]
-    check_different_names([each.name for each, _ in loaded])
+    check_different_names([model.name for model, _ in loaded])
     speaking = [(c, settings) for c, settings in loaded if TEXT in c.capabilities]
     if not speaking:
         reason = "is for counters that answer questions, and none of these does: leave it out."
-        refuse_given({"backoff": given.get("backoff"), "extractor": extractor}, reason)
-    for each, settings in speaking:
-        if given.get("backoff"):
-            each.temperatures = BACKOFF  # type: ignore[attr-defined]
+        refuse_given({"backoff": counter_options.get("backoff"), "extractor": extractor}, reason)
+    for model, settings in speaking:
+        if counter_options.get("backoff"):
+            model.temperatures = BACKOFF  # type: ignore[attr-defined]
             settings["backoff"] = True
         if extractor:
-            each.extractor = load_extractor(extractor)  # type: ignore[attr-defined]
+            model.extractor = load_extractor(extractor)  # type: ignore[attr-defined]
             settings["extractor"] = extractor
     return loaded
 
@@ -223,7 +223,7 @@ def reproduce(
             chapters.append(chapter)
             texts += [f"{kind} {name}: {text}" for text in lacking]
     if texts:
-        texts += [f"Get the {what} from {where}" for what, where in downloads.items()]
+        texts += [f"Get the {files} from {where}" for files, where in downloads.items()]
     page = FiledPage(title, [block for chapter in chapters for block in chapter.blocks()])
     if texts:
         page.blocks += [Heading("What is missing"), *map(Text, texts)]

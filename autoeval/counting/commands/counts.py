@@ -85,21 +85,21 @@ def count_in_images(
     listing = find_images(images, every=every)
     for note in listing.skipped:
         print(f"note: {note}")
-    found, failures = listing.images[: asking.get("limit")], 0
+    listed_images, failures = listing.images[: asking.get("limit")], 0
     loaded = load_counters(counter, asking)
-    for each, settings in loaded:
-        folder = Path(work_dir) / folder_name(each.name)
+    for model, settings in loaded:
+        folder = Path(work_dir) / folder_name(model.name)
         check_same_run(folder / "run.json", {**settings, "prompt": prompt})
         journal = CellJournal(folder / "answers.jsonl", ["image"])
         size = BATCH_SIZE if batch_size is None else batch_size
-        prompted = PromptedCounter(each, workers=asking.get("workers") or 1, batch_size=size)
-        table = count_images(prompted, found, prompt, journal)
+        prompted = PromptedCounter(model, workers=asking.get("workers") or 1, batch_size=size)
+        table = count_images(prompted, listed_images, prompt, journal)
         files = write_counts(folder, table)
         status = table["status"]
         failures_here = table[status.str.startswith("failed")]
         failed = failures_here["id"].tolist()
         print(
-            f"{each.name}: {table['pred'].sum():g} objects in {(status == 'ok').sum()} of "
+            f"{model.name}: {table['pred'].sum():g} objects in {(status == 'ok').sum()} of "
             f"{len(table)} images, {(status == 'skipped').sum()} skipped, {len(failed)} failed"
             + (f" ({listed(failed)})" if failed else "")
         )
@@ -215,12 +215,16 @@ def evaluate(
         )
 
     # data sets that are separate have bins of their own true counts, where none are given
-    own = separate and bins is None and trained is None
-    bins_of_each = [bins_of(model) for model in (inputs.models if own else inputs.models[:1])]
+    separate_bins = separate and bins is None and trained is None
+    bins_of_each = [
+        bins_of(model) for model in (inputs.models if separate_bins else inputs.models[:1])
+    ]
     evaluations = [
         evaluate_counts(model, model_bins, mode=mode, counted=counted, **draws)
         for model, model_bins in zip(
-            inputs.models, bins_of_each if own else bins_of_each * len(inputs.models), strict=True
+            inputs.models,
+            bins_of_each if separate_bins else bins_of_each * len(inputs.models),
+            strict=True,
         )
     ]
     comparison = compare_models(evaluations, **draws) if compared else None
@@ -244,11 +248,11 @@ def evaluate(
         print(f"{report.text()}\n\n{mode_line(mode)}\nReport: {Path(work_dir) / PAGE}")
 
 
-def _gamma(given: float | str) -> float | None:
+def _gamma(value: float | str) -> float | None:
     try:
-        return None if given == "cv" else float(given)
+        return None if value == "cv" else float(value)
     except ValueError:
-        raise InputError(f"Expected --gamma as a number or cv but got '{given}'.") from None
+        raise InputError(f"Expected --gamma as a number or cv but got '{value}'.") from None
 
 
 def leaderboard(

@@ -151,9 +151,9 @@ def praco(
         recipes = _pairs(pairs or RELEASED, counting_set, folder, layout or LAYOUTS[0], drawn)
     results: list[Any] = []
     panels: dict[str, list[Any]] = {}
-    for each, settings in load_counters(counter, options) if counter else []:
+    for model, settings in load_counters(counter, options) if counter else []:
         prompted = PromptedCounter(
-            each,
+            model,
             template,
             reference_class,
             workers=options.get("workers") or 1,
@@ -312,8 +312,8 @@ def export_negative_labels(
         exclude=of_data.get("exclude") or (),
     )
     counting_set = single_class(counting_set).first(limit)
-    asked = QUESTION if question is None else question
-    name = export_praco(counting_set, Path(work_dir), question=asked, max_tokens=max_tokens)
+    wording = QUESTION if question is None else question
+    name = export_praco(counting_set, Path(work_dir), question=wording, max_tokens=max_tokens)
     n_images, n_classes = len(counting_set.kept), len(counting_set.classes)
     print(f"{n_images * n_classes} questions: {n_images} images, {n_classes} classes")
     for note in data_notes(counting_set):

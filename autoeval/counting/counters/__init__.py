@@ -90,15 +90,15 @@ def as_result(answer: Any, name: str, context: Context = None) -> CountResult:
     """
     if isinstance(answer, CountResult):
         return _with_map(answer, name) if answer.density is not None else answer
-    given = dict(context or {})
+    facts = dict(context or {})
     if answer is None:
-        return CountResult(float("nan"), status=SKIPPED, context=given)
+        return CountResult(float("nan"), status=SKIPPED, context=facts)
     if isinstance(answer, str):
         from autoeval.counting.capture.answers import extract_count
 
         value = extract_count(answer).value
         count, status = (float("nan"), SKIPPED) if value is None else (float(value), OK)
-        return CountResult(count, text=answer, status=status, context=given)
+        return CountResult(count, text=answer, status=status, context=facts)
     if hasattr(answer, "detach"):  # a tensor, maybe on an accelerator
         answer = answer.detach().cpu()
     try:
@@ -111,12 +111,12 @@ def as_result(answer: Any, name: str, context: Context = None) -> CountResult:
             "(N, 2), a density map (H, W), a text, None or a CountResult."
         )
     if array.ndim == 0 or array.shape == (1,):
-        return CountResult(float(array.reshape(())), context=given)
+        return CountResult(float(array.reshape(())), context=facts)
     if array.size == 0 or (array.ndim == 2 and array.shape[1] == 2):
         points = array.reshape(-1, 2)
-        return CountResult(float(len(points)), points=points, context=given)
+        return CountResult(float(len(points)), points=points, context=facts)
     density = _plane(array, name)
-    return CountResult(float(density.sum()), density=density, context=given)
+    return CountResult(float(density.sum()), density=density, context=facts)
 
 
 def _plane(density: np.ndarray, name: str) -> np.ndarray:

@@ -200,8 +200,8 @@ class FunctionCounter:
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Count what `prompt` names in ``image`` (H, W, 3) uint8 BGR."""
-        given = (image, prompt, dict(context or {})) if self._takes_context else (image, prompt)
-        result = as_result(self.function(*given), self.name, context)
+        arguments = (image, prompt, dict(context or {})) if self._takes_context else (image, prompt)
+        result = as_result(self.function(*arguments), self.name, context)
         if result.centres is not None:
             self.capabilities |= {POINTS}
         if result.density is not None:
@@ -224,8 +224,8 @@ class FileCounter:
     ) -> None:
         if isinstance(predictions, CountPredictions):
             self.name = name or predictions.name
-            found = zip(predictions.ids, predictions.pred.tolist(), strict=True)
-            self.counts = {(image_id, ""): count for image_id, count in found}
+            pairs = zip(predictions.ids, predictions.pred.tolist(), strict=True)
+            self.counts = {(image_id, ""): count for image_id, count in pairs}
         else:
             table = read_long(predictions)
             self.name = name or str(table.attrs["name"])
@@ -237,21 +237,21 @@ class FileCounter:
         context = context or {}
         image_id = str(context.get("image_id"))
         if image_id not in self._ids:
-            known = {known for known, _ in self.counts}
-            self._ids |= match_ids([image_id], known)
+            stored_ids = {stored for stored, _ in self.counts}
+            self._ids |= match_ids([image_id], stored_ids)
         if image_id not in self._ids:
             raise InputError(
                 f"The predictions of {self.name} have no image {image_id!r}: expected "
                 f"context['image_id'] to be one of their {len(self.counts)} ids."
             )
-        own = self._ids[image_id]
-        if (own, "") not in self.counts and (own, prompt) not in self.counts:
-            has = ", ".join(sorted(kind for i, kind in self.counts if i == own))
+        stored_id = self._ids[image_id]
+        if (stored_id, "") not in self.counts and (stored_id, prompt) not in self.counts:
+            has = ", ".join(sorted(kind for i, kind in self.counts if i == stored_id))
             raise InputError(
                 f"The predictions of {self.name} have no class {prompt!r} for {image_id}; they "
                 f"have {has}."
             )
-        count = self.counts.get((own, prompt), self.counts.get((own, ""), np.nan))
+        count = self.counts.get((stored_id, prompt), self.counts.get((stored_id, ""), np.nan))
         return CountResult(count, status=SKIPPED if np.isnan(count) else OK, context=context)
 
 

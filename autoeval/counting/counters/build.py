@@ -53,12 +53,12 @@ def load_counter(
         )
     with _folder_on_path(Path(path).parent):
         make = _find(arguments["type"], path)
-        given = {key: value for key, value in arguments.items() if key != "type"}
+        keywords = {key: value for key, value in arguments.items() if key != "type"}
         try:
-            inspect.signature(make).bind(**given)
+            inspect.signature(make).bind(**keywords)
         except TypeError as error:
             raise InputError(f"{path}: wrong options for {arguments['type']}: {error}.") from error
-        counter = make(**given)
+        counter = make(**keywords)
     _check_counter(counter, f"{path}: {arguments['type']}")
     model = counter if hasattr(counter, "fingerprint") else getattr(counter, "detector", None)
     fingerprint = getattr(model, "fingerprint", None)
@@ -84,13 +84,13 @@ def _of_file(path: Path, name: str) -> tuple[Counter, dict[str, Any]]:
                 n for n in vars(module) if not n.startswith("_") and callable(getattr(module, n))
             ]
             raise InputError(f"{path} has no {name!r}; it has {', '.join(has) or 'no function'}.")
-        found = getattr(module, name)
-        found = found() if inspect.isclass(found) else found
-    counter = found if isinstance(found, Counter) else None
-    if counter is None and callable(found):
-        counter = FunctionCounter(found, name=name)
+        member = getattr(module, name)
+        member = member() if inspect.isclass(member) else member
+    counter = member if isinstance(member, Counter) else None
+    if counter is None and callable(member):
+        counter = FunctionCounter(member, name=name)
     if counter is None:
-        _check_counter(found, f"{path}:{name}")
+        _check_counter(member, f"{path}:{name}")
     assert counter is not None
     return counter, {
         "counter": f"{path.name}:{name}",
@@ -109,10 +109,10 @@ def _folder_on_path(folder: Path) -> Iterator[None]:
         sys.path.remove(entry)
 
 
-def _check_counter(made: Any, what: str) -> None:
-    if missing := missing_of_counter(made):
+def _check_counter(candidate: Any, maker: str) -> None:
+    if missing := missing_of_counter(candidate):
         raise InputError(
-            f"{what} made an object of {type(made).__name__}, which is no counter: it lacks "
+            f"{maker} made an object of {type(candidate).__name__}, which is no counter: it lacks "
             f"{' and '.join(missing)}."
         )
 

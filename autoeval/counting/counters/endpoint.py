@@ -131,8 +131,8 @@ class EndpointAsk:
         if isinstance(content, list):
             parts = (part.get("text") for part in content if isinstance(part, dict))
             content = "".join(str(part) for part in parts if part)
-        said = "" if content is None else str(content)
-        return CutOffAnswer(said) if choice.get("finish_reason") == "length" else said
+        text = "" if content is None else str(content)
+        return CutOffAnswer(text) if choice.get("finish_reason") == "length" else text
 
     def _create(self, body: dict[str, Any]) -> Any:
         """Send a request with the limit of tokens under the name that the endpoint takes."""
@@ -158,18 +158,18 @@ class EndpointAsk:
         code, headers = error.status_code, error.response.headers
         reason = f"HTTP {code}: {self._clean(error.response.text)}"
         if code in (401, 403):
-            given = "not set" if self.client.api_key == _NO_KEY else "set"
+            key_state = "not set" if self.client.api_key == _NO_KEY else "set"
             return InputError(
                 f"{self.client.base_url} refuses the key in the environment variable "
-                f"{self.key_variable} ({given}). {reason}"
+                f"{self.key_variable} ({key_state}). {reason}"
             )
         if code in (404, 405) or 300 <= code < 400:
             place = self._clean(headers.get("Location", ""))
             return InputError(f"{self.client.base_url} is not the address. {reason} {place}")
-        asked = _seconds(headers.get("Retry-After", ""))
-        if (code == 429 or code >= 500) and asked > _LONGEST_WAIT:
+        wait_s = _seconds(headers.get("Retry-After", ""))
+        if (code == 429 or code >= 500) and wait_s > _LONGEST_WAIT:
             return InputError(
-                f"{self.client.base_url} asks to wait {asked:.0f} s, longer than "
+                f"{self.client.base_url} asks to wait {wait_s:.0f} s, longer than "
                 f"{_LONGEST_WAIT} s. The same command goes on from here later."
             )
         return EndpointError(reason)

@@ -76,8 +76,8 @@ def plot_bins(
     axes[1].tick_params(axis="x", length=0, pad=10)
     axes[1].set_xlabel("bin of the true count")
     # Above the axes, where it hides no bar.
-    beside = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
-    axes[0].legend(**beside, frameon=False, fontsize=9, ncols=min(len(evaluations), 3))
+    legend_place = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+    axes[0].legend(**legend_place, frameon=False, fontsize=9, ncols=min(len(evaluations), 3))
     return figure
 
 

@@ -127,8 +127,8 @@ def read_inputs(
         first = names[paths[0]]
         ids = points.get(first) or maps.get(first) or predicted_ids(paths[0])
         truth = truth.named_as(ids)
-        points = {name: named_as_truth(found, truth) for name, found in points.items()}
-        maps = {name: named_as_truth(found, truth) for name, found in maps.items()}
+        points = {name: named_as_truth(predicted, truth) for name, predicted in points.items()}
+        maps = {name: named_as_truth(predicted, truth) for name, predicted in maps.items()}
     counts = truth.counts if truth else None
     models = []
     for path, name in names.items():

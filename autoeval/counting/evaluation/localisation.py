@@ -90,15 +90,15 @@ def evaluate_points(
     game, nap = GameScore(LEVELS), NormalisedAveragePrecision()
     matches = [PointMatchScore(distance) for distance in distances]
     with_points = {i for i, image in truth.images.items() if image.points is not None}
-    both = [i for i, image in predicted.items() if image is not None and i in with_points]
-    if not both:
+    common_ids = [i for i, image in predicted.items() if image is not None and i in with_points]
+    if not common_ids:
         raise InputError(f"{name}: no image has true and predicted points.")
-    predicted = in_frame_of_truth(name, {i: predicted[i] for i in both}, truth, rescale) | {
-        i: image for i, image in predicted.items() if i not in set(both)
+    predicted = in_frame_of_truth(name, {i: predicted[i] for i in common_ids}, truth, rescale) | {
+        i: image for i, image in predicted.items() if i not in set(common_ids)
     }
     sizeless, small = list[str](), list[str]()
-    with progress_bar(len(both), f"Matching points of {name}") as bar:
-        for image_id in both:
+    with progress_bar(len(common_ids), f"Matching points of {name}") as bar:
+        for image_id in common_ids:
             image, true = predicted[image_id], truth.images[image_id].points
             assert image is not None and true is not None
             for match in matches:
@@ -114,11 +114,11 @@ def evaluate_points(
             nap.update(true, image.points, image.scores, size or (1, 1))
             bar.update()
     rows = [
-        (f"{what} within {m.max_distance:g} px", value, len(both))
+        (f"{measure} within {m.max_distance:g} px", value, len(common_ids))
         for m in matches
-        for what, value in m.compute().items()
+        for measure, value in m.compute().items()
     ]
-    rows += [(what, value, len(both)) for what, value in nap.compute().items()]
+    rows += [(measure, value, len(common_ids)) for measure, value in nap.compute().items()]
     if game.by_image:
         errors_by_level = game.compute()
         for level, mean, std in errors_by_level.itertuples(index=False):
@@ -126,13 +126,13 @@ def evaluate_points(
             rows.append((f"GAME({level}) std", std, len(game.by_image)))
     table = pd.DataFrame(rows, columns=["measure", "value", "images"])
     notes = []
-    compared = set(both)
+    compared = set(common_ids)
     if left := [image_id for image_id in predicted if image_id not in compared]:
         notes.append(f"{len(left)} images without true or predicted points: {listed(left)}")
     if sizeless:
-        how = "they are not in --images" if images else "give --images, or H and W in the JSON"
+        remedy = "they are not in --images" if images else "give --images, or H and W in the JSON"
         notes.append(
-            f"GAME leaves out {len(sizeless)} images of unknown size ({listed(sizeless)}): {how}"
+            f"GAME leaves out {len(sizeless)} images of unknown size ({listed(sizeless)}): {remedy}"
         )
     if small:
         notes.append(
@@ -186,16 +186,17 @@ def in_frame_of_truth(
     """
     pairs = {i: (image, truth.images[i]) for i, image in predicted.items() if image is not None}
     differing = {
-        i: (true.size, image.size)
-        for i, (image, true) in pairs.items()
-        if image.size and true.size and image.size != true.size
+        i: (true_size.size, image.size)
+        for i, (image, true_size) in pairs.items()
+        if image.size and true_size.size and image.size != true_size.size
     }
     if not differing:
         _check_reach(name, pairs)
         return dict(predicted)
     shown = "; ".join(
-        f"{i}: truth {true[0]} x {true[1]}, predictions {found[0]} x {found[1]}"
-        for i, (true, found) in list(differing.items())[:3]
+        f"{i}: truth {true_size[0]} x {true_size[1]}, "
+        f"predictions {predicted_size[0]} x {predicted_size[1]}"
+        for i, (true_size, predicted_size) in list(differing.items())[:3]
     )
     if not rescale:
         raise InputError(
@@ -212,10 +213,10 @@ def in_frame_of_truth(
             f"no scale brings the points together: {listed(stretched)}."
         )
     scaled = dict(predicted)
-    for i, (true, found) in differing.items():
+    for i, (true_size, predicted_size) in differing.items():
         image = pairs[i][0]
-        factors = np.array([true[1] / found[1], true[0] / found[0]])
-        scaled[i] = ImagePoints(image.points * factors, image.scores, true)
+        factors = np.array([true_size[1] / predicted_size[1], true_size[0] / predicted_size[0]])
+        scaled[i] = ImagePoints(image.points * factors, image.scores, true_size)
     return scaled
 
 
@@ -225,12 +226,14 @@ def _check_reach(name: str, pairs: Mapping[str, tuple[ImagePoints, ImageTruth]])
         ("true", [(t.points, p.size) for p, t in pairs.values() if not t.size and p.size]),
         ("predicted", [(p.points, t.size) for p, t in pairs.values() if t.size and not p.size]),
     ):
-        known = [(points, size) for points, size in tables if points is not None and len(points)]
-        n = sum(len(points) for points, _ in known)
-        outside = sum(int(beyond(points, size).sum()) for points, size in known if size)
+        sized_points = [
+            (points, size) for points, size in tables if points is not None and len(points)
+        ]
+        n = sum(len(points) for points, _ in sized_points)
+        outside = sum(int(beyond(points, size).sum()) for points, size in sized_points if size)
         if outside > MOST_BEYOND * max(n, 1):
-            reach = max((points.max(0).tolist() for points, _ in known), key=sum)
-            sizes = sorted({size for _, size in known if size})
+            reach = max((points.max(0).tolist() for points, _ in sized_points), key=sum)
+            sizes = sorted({size for _, size in sized_points if size})
             raise InputError(
                 f"{name}: {outside} of {n} {whose} points lie outside the images, whose sizes are "
                 f"{listed([f'{h} x {w}' for h, w in sizes], most=3)} (height x width), and reach "
@@ -338,18 +341,18 @@ def counts_of_maps(
     return join_truth(CountPredictions(name, ids, nothing, sums, odd_predictions(ids, sums)), truth)
 
 
-def named_as_truth(found: Mapping[str, Any], truth: GroundTruth) -> dict[str, Any]:
+def named_as_truth(predicted: Mapping[str, Any], truth: GroundTruth) -> dict[str, Any]:
     """Return what was predicted by the truth's image ids (`match_ids`); other ids are kept.
 
     Parameters
     ----------
-    found : mapping of str to Any
+    predicted : mapping of str to Any
         By image id.
     truth : GroundTruth
         With its ids.
     """
-    names = match_ids(found, truth.images)
-    return {names.get(image_id, image_id): entry for image_id, entry in found.items()}
+    names = match_ids(predicted, truth.images)
+    return {names.get(image_id, image_id): entry for image_id, entry in predicted.items()}
 
 
 def side_by_side(results: Sequence[Localisation]) -> pd.DataFrame:

@@ -140,7 +140,7 @@ class CountingSet:
 
 def left_out(reasons: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Say for each reason how many images it is true of, and which; nothing where there is none."""
-    return tuple(f"{why}: {len(ids)} ({listed(ids)})" for why, ids in reasons.items() if ids)
+    return tuple(f"{reason}: {len(ids)} ({listed(ids)})" for reason, ids in reasons.items() if ids)
 
 
 def single_class(counting_set: CountingSet) -> CountingSet:
@@ -198,8 +198,8 @@ def load_counting_set(
         part = CocoPart(path / "annotations.json", path / "images")
         counting_set = load_coco_classes([part], name=path.name, need_images=need_images)
     elif path.suffix == ".json" and path.is_file():
-        beside = path.parent / "images"
-        part = CocoPart(path, beside if beside.is_dir() else path.parent)
+        image_folder = path.parent / "images"
+        part = CocoPart(path, image_folder if image_folder.is_dir() else path.parent)
         counting_set = load_coco_classes([part], name=path.stem, need_images=need_images)
     elif path.suffix == ".py":
         counting_set = _of_config(path, data_root, need_images)
@@ -312,7 +312,7 @@ def _images(
             points = {k: np.array(v, np.float64) for k, v in centres[im.image_id].items()}
             images.append(CountedImage(prefix + im.file_name, path, points, im.size))
     reasons = {f"images missing in {folder}": missing, "images with a crowd box": crowds}
-    return images, {f"{why}, left out": unfit for why, unfit in reasons.items()}
+    return images, {f"{reason}, left out": unfit for reason, unfit in reasons.items()}
 
 
 def is_fsc147(root: PathLike) -> bool:
@@ -425,7 +425,8 @@ def _complete(
         raise InputError(
             f"No image of the split is complete: of {len(names)}, "
             + ", ".join(
-                f"{len(images_lacking)} are {what}" for what, images_lacking in lacking.items()
+                f"{len(images_lacking)} are {description}"
+                for description, images_lacking in lacking.items()
             )
             + "."
         )

@@ -204,7 +204,7 @@ def _add_charts(page: FiledPage, results: Sequence[PracoResult]) -> None:
         if result.measured is not None:
             positive = result.by_image["positive"]
             drifts[result.name], left_out = drift(result.measured, positive, result.mode)
-            text = ", ".join(f"{n} {why}" for why, n in left_out.items() if n)
+            text = ", ".join(f"{n} {reason}" for reason, n in left_out.items() if n)
             left = f"Drift of {result.name}, mosaics left out: {text or 'none'}."
             page.blocks.append(Text(left))
     if any(len(values) for values in drifts.values()):
@@ -240,7 +240,7 @@ def data_notes(counting_set: CountingSet) -> list[str]:
     notes = list(counting_set.warnings)
     excluded = counting_set.excluded
     for reason in sorted(set(excluded.values())):
-        ids = [image_id for image_id, why in excluded.items() if why == reason]
+        ids = [image_id for image_id, image_reason in excluded.items() if image_reason == reason]
         named = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
         notes.append(f"excluded, {reason}: {len(ids)} images ({named})")
     return notes

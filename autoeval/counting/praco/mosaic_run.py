@@ -271,16 +271,16 @@ def _count_mosaics(
     divisions: int,
     recipes: Sequence[MosaicRecipe],
 ) -> list[Cell]:
-    cells, made = [], []
+    cells, mosaics = [], []
     for recipe in recipes:
         try:
             top, bottom = picture(recipe.positive), picture(recipe.negative)
-            made.append((recipe, top.shape[:2], *make_mosaic(recipe, top, bottom)))
+            mosaics.append((recipe, top.shape[:2], *make_mosaic(recipe, top, bottom)))
         except (UnreadableImageError, InputError) as error:
             status = f"{FAILED}: {error}"
             cells.append(vars(recipe) | {"upper": None, "lower": None, "status": status})
-    results = prompted.count([request for _, _, request, _ in made])
-    for (recipe, top_size, request, seam), [result] in zip(made, results, strict=True):
+    results = prompted.count([request for _, _, request, _ in mosaics])
+    for (recipe, top_size, request, seam), [result] in zip(mosaics, results, strict=True):
         size = request.image.shape[:2]
         upper, lower = halves(result, size[0], seam)
         cell = vars(recipe) | {"upper": number(upper), "lower": number(lower)}
@@ -419,11 +419,13 @@ def ask_once(prompted: PromptedCounter, counting_set: CountingSet) -> None:
         return
 
 
-def failures(what: str, table: pd.DataFrame) -> list[str]:
+def failures(items_name: str, table: pd.DataFrame) -> list[str]:
     """Say how many results of a table failed or were skipped and why, and their warnings."""
     reasons = table.loc[table["status"] != "ok", "status"].value_counts().head(5)
-    lines = [f"{n} {what} without a result ({reason})" for reason, n in reasons.items()]
+    lines = [f"{n} {items_name} without a result ({reason})" for reason, n in reasons.items()]
     if "warnings" in table:
         texts = table["warnings"].dropna().explode().astype(str)
-        lines += [f"{len(texts)} {what}: {listed(texts.unique(), most=2)}"] if len(texts) else []
+        lines += (
+            [f"{len(texts)} {items_name}: {listed(texts.unique(), most=2)}"] if len(texts) else []
+        )
     return lines

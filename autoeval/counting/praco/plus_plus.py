@@ -56,11 +56,11 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
     # Mean distance of the negative counts from each positive truth, and from their average.
     counted = np.where(negative, c, 0)
     gap = np.abs(g[:, :, None] - counted[:, None, :])
-    both = positive[:, :, None] & negative[:, None, :]
-    one = _mean(np.where(both, gap, 0).sum(2), n_positive * n_negative)
+    pairs = positive[:, :, None] & negative[:, None, :]
+    one = _mean(np.where(pairs, gap, 0).sum(2), n_positive * n_negative)
     centre = np.nan_to_num(_mean(np.where(positive, g, 0), n_positive))
-    away = np.where(negative, np.abs(counted - centre[:, None]), 0)
-    average = _mean(away, n_negative * (n_positive > 0))
+    distance = np.where(negative, np.abs(counted - centre[:, None]), 0)
+    average = _mean(distance, n_negative * (n_positive > 0))
     return pd.DataFrame(
         {
             "n_positive": n_positive,

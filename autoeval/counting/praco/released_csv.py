@@ -116,8 +116,8 @@ def evaluate_files(
         return PracoResult(model, counts, truth, None, mode, tuple(warnings))
     upper, file = _read(present[0], counting_set, warnings, mosaics=True)
     lower, _ = _read(present[1], counting_set, warnings, mosaics=True)
-    there = upper.index.isin(file.index)[:, None] & upper.columns.isin(file.columns)
-    row, column = np.nonzero(_mosaic_cells(counting_set) & there)
+    common_cells = upper.index.isin(file.index)[:, None] & upper.columns.isin(file.columns)
+    row, column = np.nonzero(_mosaic_cells(counting_set) & common_cells)
     categories = np.array([image.category for image in counting_set.kept], object)
     mosaics = pd.DataFrame(
         {
@@ -185,7 +185,7 @@ def _read(
         f"{n_infinite} infinite counts, taken as none": n_infinite,
         f"{len(unknown)} rows of unknown images ({listed(unknown)})": len(unknown),
     }
-    warnings += [f"{path.name}: {what}" for what, n in gaps.items() if n]
+    warnings += [f"{path.name}: {gap}" for gap, n in gaps.items() if n]
     return whole.where(expected).replace([np.inf, -np.inf], np.nan), table
 
 
@@ -197,8 +197,8 @@ def _long_form(path: Path, counting_set: CountingSet) -> pd.DataFrame | None:
     if not (images and counts and names & {*CLASS_NAMES}):
         return None
     table = read_long(path)["count"].unstack("class")
-    known = match_ids(list(table.index), counting_set.by_id)
-    return table.rename(index=known).rename_axis(index=None, columns=None)
+    set_ids = match_ids(list(table.index), counting_set.by_id)
+    return table.rename(index=set_ids).rename_axis(index=None, columns=None)
 
 
 def _mosaic_cells(counting_set: CountingSet) -> np.ndarray:

@@ -165,11 +165,11 @@ class PracoResult(Measured):
 
     def undefined(self) -> dict[str, int]:
         """Count the cells that could not enter a measure, and those changed on the way there."""
-        asked = self.counts.loc[self.truth.index]
+        counts = self.counts.loc[self.truth.index]
         numbers = {
-            "prompts": asked.size,
+            "prompts": counts.size,
             "prompts without a count": int(self.by_image["n_undefined"].sum()),
-            "prompts with a count below 0": int((asked < 0).to_numpy().sum()),
+            "prompts with a count below 0": int((counts < 0).to_numpy().sum()),
         }
         if self.measured is not None:
             numbers["mosaics"] = len(self.measured)

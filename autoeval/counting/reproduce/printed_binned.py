@@ -196,8 +196,8 @@ def bins_table(
             {"edge": str(k), "column": dataset.upper(), "printed": theirs, "own": ours}
             for k, (theirs, ours) in enumerate(pairs)
         ]
-    there = len(entry["edges"]) - len(missing) - len(notes)
-    whole = f"{there} of {len(entry['edges'])} data sets" if missing or notes else ""
+    n_binned = len(entry["edges"]) - len(missing) - len(notes)
+    whole = f"{n_binned} of {len(entry['edges'])} data sets" if missing or notes else ""
     table, marks = pd.DataFrame(rows).assign(decimals=1), not_as_printed(whole)
     section = ComparedWithPrint(f"table_{name}", entry["title"], table, marks=marks, notes=notes)
     return section, missing
@@ -233,9 +233,9 @@ def game_table(
             for level, *values in score.compute().itertuples(index=False):
                 for measure, value in zip(("mean", "std"), values, strict=True):
                     figures[row, f"L={level} {label} {measure}"] = value
-    there = available_rows(entry, figures)
+    coverage = available_rows(entry, figures)
     table = compare_with_print(
-        name, entry, figures, there, row="data set and model", notes=notes, only_own=True
+        name, entry, figures, coverage, row="data set and model", notes=notes, only_own=True
     )
     return table, [] if figures else ["No density maps: expected MODEL/maps/DATASET_SCHEME/*.npy."]
 

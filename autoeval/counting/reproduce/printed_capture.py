@@ -142,23 +142,23 @@ def histogram_figure(
     read = [getattr(item, attribute) for item in items]
     values = np.array([value for value in read if value is not None], int)
     # Ranges of `step` integers; the numbers from `last` on share one.
-    step, last, what = entry["step"], entry["last"], entry["value"]
+    step, last, value_name = entry["step"], entry["last"], entry["value"]
     starts = np.arange(0, last + 1, step)
     counts = np.bincount(np.minimum(values, last) // step, minlength=len(starts))
     labels = [str(s) if step == 1 else f"{s} to {s + step - 1}" for s in starts[:-1]]
-    table = pd.DataFrame({what: [*labels, f"{last} or more"], "images": counts})
+    table = pd.DataFrame({value_name: [*labels, f"{last} or more"], "images": counts})
     notes = []
     if len(values):
         low, high = entry["usual"]
         share = np.mean((values >= low) & (values <= high))
         notes.append(
-            f"{100 * share:.1f} % of {len(values)} images have {low} to {high} {what}; "
+            f"{100 * share:.1f} % of {len(values)} images have {low} to {high} {value_name}; "
             f"the fewest are {values.min()}, the most {values.max()}; "
             f"the most objects in an image are {max(i.ground_truth for i in items)}."
         )
     tables = [Table(f"figure_{name}", table)] if len(values) else []
     figure = DrawnFigure(f"figure_{name}", entry, tables, partial(_draw, table), notes=notes)
-    return figure, [] if len(values) else [f"no {what} of {entry['split']} items"]
+    return figure, [] if len(values) else [f"no {value_name} of {entry['split']} items"]
 
 
 def _draw(table: pd.DataFrame) -> Figure:
@@ -193,9 +193,13 @@ def model_table(
         n = len(data.items.get(MEASURED[split], ()))
         if results and n not in (0, printed):
             differing.append(f"{n} {split} items ({printed} in print)")
-    there = {column for _, column in results}
+    measured_columns = {column for _, column in results}
     for split in dict.fromkeys(task[0] for task in entry["tasks"].values()):
-        lacking = [c for c, task in entry["tasks"].items() if task[0] == split and c not in there]
+        lacking = [
+            c
+            for c, task in entry["tasks"].items()
+            if task[0] == split and c not in measured_columns
+        ]
         if MEASURED[split] not in data.items:
             missing.append(f"{split}: no {MEASURED[split]}")
         elif lacking:
