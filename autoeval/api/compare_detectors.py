@@ -108,7 +108,7 @@ def compare(
         sample.
     words : mapping of str to str, optional
         Words of the labels that count, each with its category, as WORD=CATEGORY,...; by default
-        equal words, and the detector's where the fits were given them.
+        equal words, and the detector's words for a category where these were given.
     categories : mapping of str to sequence of str, optional
         A category, with the detectors' words for it if the fits lack them, as NAME or
         NAME=WORD,...; repeated for several (default: those of the fits, or all words).
@@ -174,7 +174,6 @@ def compare(
     from autoeval.comparison.compare_sites import DetectorFacts, SiteLabels, compare_sites
     from autoeval.estimation.given import Predictions, given_boxes, plan_folder_of, read_labels
     from autoeval.estimation.run_detector import Detector
-    from autoeval.io.labels.content import in_categories
     from autoeval.labels.plan_folder import load_plan
     from autoeval.model.mixed_model import check_level
 
@@ -223,9 +222,6 @@ def compare(
     plan_folder = None if labels is None else plan_folder_of(labels)
     plan = None if plan_folder is None else load_plan(plan_folder)
     content = None if labels is None else read_labels(labels, img_dir)
-    if content is not None and words is None:
-        for fitted in fits.values():
-            content = in_categories(content, categories or fitted.categories_)
     of_plan = None if plan is None else plan.found.images
     sites = {}
     for name, fitted in fits.items():

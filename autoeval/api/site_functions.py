@@ -306,7 +306,8 @@ def estimate_with_labels(
         Folder of the labelled images, where their format does not say.
     words : mapping of str to str, optional
         Words of the labels that count, each with the category of the estimate, as
-        WORD=CATEGORY,...; by default equal words.
+        WORD=CATEGORY,...; by default equal words, and the detector's words for a category where
+        these were given.
     planned : bool
         Whether the plan drew the labelled images. Otherwise all that are labelled are taken, as a
         simple random sample.
@@ -398,7 +399,7 @@ def threshold(
         Labels of some of the images, of those of the plan, or of a labelled set.
     words : mapping of str to str, optional
         Words of the labels that count, each with its category, as WORD=CATEGORY,...; by default
-        equal words, and the detector's where the fit was given them.
+        equal words, and the detector's words for a category where these were given.
     plan : path-like, optional
         What `label plan` wrote, with the labels of its images.
     work_dir : path-like, optional
@@ -529,7 +530,6 @@ def _curve_of_site(
         expected_curve,
         labelled_curve,
     )
-    from autoeval.io.labels.content import in_categories
     from autoeval.labels.labelled_estimate import labelled_part, labels_of_plan
 
     assert estimated.site is not None
@@ -541,8 +541,6 @@ def _curve_of_site(
             curve_warnings(fitted, estimated),
         )
     content = read_labels(labels, site.get("img_dir"))
-    if words is None:
-        content = in_categories(content, fitted.categories_)
     plan = plan_of_sample(fitted, estimated, content)
     content = labels_of_plan(content, plan, words)
     part = labelled_part(plan, content, words, planned=False, at_threshold=True)

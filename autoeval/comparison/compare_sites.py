@@ -34,7 +34,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.joint import outlook_after
 from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_few
-from autoeval.labels.matching import labels_on
+from autoeval.labels.matching import in_categories, labels_on
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.values import NOTHING, ValueWithError
 from autoeval.sites.file_looks import unseen_warning
@@ -56,7 +56,8 @@ class SiteLabels:
     content : LabelSet
         As they were read.
     words : mapping of str to str, optional
-        Category for each word of the labels; by default equal words.
+        Category for each word of the labels; by default equal words, and the detectors' words for
+        a category where these were given.
     plan : LabelPlan, optional
         That drew the labelled images; by default they are a simple random sample.
     """
@@ -151,7 +152,11 @@ def compare_sites(
         of_fits = [word for fitted in fits.values() for word in fitted.known_looks().categories]
         images = next(iter(sites.values())).boxes.images
         words_known = [*(labels.words or (*of_boxes, *of_fits))]
-        labels = replace(labels, content=labels_on(labels.content, images, words_known))
+        of_images = labels_on(labels.content, images, words_known)
+        if not labels.words:
+            for site in sites.values():
+                of_images = in_categories(of_images, site.detector_words)
+        labels = replace(labels, content=of_images)
     content, words = (None, None) if labels is None else (labels.content, labels.words)
     fits, common, warnings = on_common_ground(fits, sites, content, words)
     target, paired = next(iter(fits.values())).target, None

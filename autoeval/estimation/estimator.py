@@ -19,7 +19,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.accuracy.measures import AP_TARGETS, IOUS, OperatingPoint, points_at
-from autoeval.boxes import Categories
+from autoeval.boxes import Categories, words_of
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.checks import boxes_of_fit
@@ -570,7 +570,8 @@ class AccuracyEstimator:
             of_fit = self.looks_.warnings if self.looks_ else ()
             site = replace(site, warnings=(*site.warnings, *of_fit))
         present_categories = checked_present(present, named, site.boxes.categories)
-        return replace(site, named=bool(named), present=present_categories)
+        words = words_of(named or {})
+        return replace(site, named=bool(named), detector_words=words, present=present_categories)
 
     def predict_site(
         self,
@@ -727,7 +728,7 @@ class AccuracyEstimator:
             Folder of the labelled images, where their format does not say.
         words : mapping of str to str, optional
             Words of the labels that count, each with the category of the estimate; by default equal
-            words, and the detector's words for a category where the fit was given them.
+            words, and the detector's words for a category where these were given.
         score_thr : float, optional
             Estimate precision, recall and F1 of the boxes over this score, too; by default where
             the estimate has them.
@@ -744,12 +745,9 @@ class AccuracyEstimator:
         """
         from autoeval.estimation.given import read_labels
         from autoeval.estimation.label_planning import plan_of_sample
-        from autoeval.io.labels.content import in_categories
         from autoeval.labels.labelled_estimate import estimate_with_labels
 
         content = read_labels(labels, img_dir)
-        if words is None:
-            content = in_categories(content, self.categories_)
         plan = plan_of_sample(self, estimate, content)
         return estimate_with_labels(plan, content, words=words, planned=False, score_thr=score_thr)
 

@@ -138,7 +138,7 @@ class PlannedSite:
         Boxes of another detector on the same images.
     right : ndarray of shape (N,), optional
         True-positive probability of each box at IoU .5, where no influence is predicted.
-    named, rest, nothing_found, known, group
+    named, detector_words, rest, nothing_found, known, group
         As in `LabelPlan`.
     warnings : tuple of Notice
         Those of the site that the plan repeats.
@@ -150,6 +150,7 @@ class PlannedSite:
     reference_boxes: ProbableLabels | None = None
     right: np.ndarray | None = None
     named: bool = False
+    detector_words: Mapping[str, str] = field(default_factory=dict)
     rest: Boxes | None = None
     nothing_found: bool = False
     known: str = ""
@@ -245,6 +246,7 @@ def make_plan(
         objects=objects,
         points=assistance.points if assistance else dict.fromkeys(MEASURES, NO_INFLUENCE),
         named=site.named,
+        detector_words=site.detector_words,
         rest=site.rest,
         known=site.known,
         group=site.group,
@@ -483,6 +485,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         reference_boxes=reference_boxes,
         right=right,
         named=site.named,
+        detector_words=site.detector_words,
         rest=rest,
         nothing_found=site.nothing_found,
         known=site.known,

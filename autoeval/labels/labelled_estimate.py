@@ -39,6 +39,7 @@ from autoeval.labels.joint import FEWEST_LABELS, JointOutlook, WidthForecast, ou
 from autoeval.labels.matching import (
     as_random_draw,
     drawn_by_plan,
+    in_categories,
     labels_on,
     match_labels,
     on_all_categories,
@@ -481,7 +482,8 @@ def estimate_with_labels(
     labels : LabelSet
         Labels as read, of images of the pool and possibly others.
     words : mapping of str to str, optional
-        Category of the plan for each word of the labels that counts; by default equal words.
+        Category of the plan for each word of the labels that counts; by default equal words, and
+        the detector's words for a category where these were given.
     planned : bool
         Whether only images that the plan drew are used. Otherwise all are, taken as a simple random
         draw.
@@ -590,7 +592,7 @@ def _history(part: LabelledPart, whole: LabelEstimates) -> tuple[tuple[int, Labe
 def labels_of_plan(
     labels: LabelSet, plan: LabelPlan, words: Mapping[str, str] | None = None
 ) -> LabelSet:
-    """Name images and categories of labels as a plan does; see `labels_on`.
+    """Name images and categories of labels as a plan does; see `labels_on`, `in_categories`.
 
     Parameters
     ----------
@@ -611,7 +613,8 @@ def labels_of_plan(
     # A plan of a difference has all images, for precision, too.
     cut = "images-without-box-over-threshold" in {warning.code for warning in plan.warnings}
     over = plan.score_thr if cut else None
-    return labels_on(labels, plan.found.images, plan_words, over)
+    labels = labels_on(labels, plan.found.images, plan_words, over)
+    return labels if words else in_categories(labels, plan.detector_words)
 
 
 def labelled_part(

@@ -1,8 +1,9 @@
 """Labels matched with the pool of a plan: which images and which categories they measure.
 
-`labels_on` names images and categories of labels as the pool does, `match_labels` finds the labels
-of a pool, `drawn_by_plan` and `as_random_draw` say how the labelled images were drawn, and
-`on_labelled_categories` and `on_all_categories` which categories the estimate is about.
+`labels_on` and `in_categories` name images and categories of labels as the pool does,
+`match_labels` finds the labels of a pool, `drawn_by_plan` and `as_random_draw` say how the labelled
+images were drawn, and `on_labelled_categories` and `on_all_categories` which categories the
+estimate is about.
 `autoeval.labels.labelled_estimate` and `autoeval.comparison` call them, in this order.
 """
 
@@ -144,6 +145,41 @@ def labels_on(
             named[image.image_id] = replace(in_pool, size=image.size)
     renamed_labels = renamed(labels, named, spelt)
     return replace(renamed_labels, warnings=(*labels.warnings, *notices))
+
+
+def in_categories(content: LabelSet, words: Mapping[str, str]) -> LabelSet:
+    """Call labels with a detector's words for categories by the names of these, as in a fit.
+
+    Words that differ by case or separators alone are the same; see `known_spellings`.
+
+    Parameters
+    ----------
+    content : LabelSet
+        Labels.
+    words : mapping of str to str
+        Category of each word of the detector.
+
+    Examples
+    --------
+    >>> from autoeval.io.labels.content import BoxColumns, LabelledBox
+    >>> image = LabelledImage("7", "7.jpg", None)
+    >>> bus = BoxColumns.of([LabelledBox("7", "bus", (10, 20, 30, 40))])
+    >>> labels = LabelSet("a.json", (image,), ("bus", "dog"), bus)
+    >>> named = in_categories(labels, {"car": "vehicle", "bus": "vehicle"})
+    >>> named.categories, named.boxes[0].category
+    (('vehicle', 'dog'), 'vehicle')
+    """
+    categories = {*words.values()}
+    others = {word: name for word, name in words.items() if word not in categories}
+    left = [word for word in content.categories if word not in categories]
+    spelt = known_spellings(left, [*others])
+    if not spelt and others.keys().isdisjoint(left):
+        return content
+    images = {image.image_id: image for image in content.images}
+    content = renamed(content, images, others | {word: others[spelt[word]] for word in spelt})
+    return replace(
+        content, warnings=(*content.warnings, *([spelt_otherwise(spelt)] if spelt else []))
+    )
 
 
 def _none_in_pool(labels: LabelSet, images: Sequence[LabelledImage]) -> InputError:

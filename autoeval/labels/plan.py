@@ -281,6 +281,9 @@ class LabelPlan(Result):
         The same as `mixing` for ``precision``, ``recall`` and ``f1``.
     named : bool
         Whether the categories were named, rather than those that were found.
+    detector_words : mapping of str to str
+        Category of each word of the detector, where categories were named by these; labels may be
+        in either words.
     rest : Boxes, optional
         Boxes of categories without a likely one, on the same images.
     known : str
@@ -348,6 +351,7 @@ class LabelPlan(Result):
     objects: ByImage | None = None
     points: Mapping[str, MixingWeights] = field(default_factory=dict)
     named: bool = False
+    detector_words: Mapping[str, str] = field(default_factory=dict)
     rest: Boxes | None = None
     known: str = ""
     group: str = ""

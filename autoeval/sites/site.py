@@ -196,6 +196,8 @@ class Site:
         Whether the detector was trained on other images of this site.
     named : bool
         Whether categories were given, or are known by the fit.
+    detector_words : mapping of str to str
+        Category of each word of the detector, where categories are `named`; else empty.
     present : tuple of str
         Categories that are said to be there, found or not.
     floor : float
@@ -256,6 +258,7 @@ class Site:
     everywhere: bool = False
     trained_here: bool = False
     named: bool = False
+    detector_words: Mapping[str, str] = field(default_factory=dict)
     present: tuple[str, ...] = ()
     floor: float = 0.0
     unseen: float = 0.0

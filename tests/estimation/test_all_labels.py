@@ -227,3 +227,37 @@ def test_labels_in_the_words_of_the_detector_are_of_the_categories_of_the_fit(tm
         for of in (labels, tmp_path / "joined.json")
     ]
     assert differences[0] == differences[1] != 0
+
+
+@pytest.mark.parametrize("given_to", ["fit", "site"])
+def test_a_plan_reads_labels_in_the_words_of_the_detector(tmp_path, given_to):
+    """The folder keeps the words, whether the fit or the site was given them."""
+    of_fit = write_world(tmp_path, "fit", seed=0, n_categories=3)
+    words = {"categories": {"hard": ["thing 0", "thing 1"], "easy": ["thing 2"]}}
+    fitted = autoeval.fit(*of_fit, **(words if given_to == "fit" else {}))
+    labels, boxes = write_world(tmp_path, "site", seed=1, n_categories=3)
+    of_site = {} if given_to == "fit" else words
+    estimate = fitted.predict(boxes, images=labels, **of_site)
+    folder = tmp_path / "plan"
+    plan = autoeval.plan_labels(fitted, boxes, images=labels, n=20, work_dir=folder, **of_site)
+    content = json.loads(labels.read_text())
+    joined = {
+        **content,
+        "categories": [{"id": 1, "name": "hard"}, {"id": 3, "name": "easy"}],
+        "annotations": [
+            {**entry, "category_id": {1: 1, 2: 1, 3: 3}[entry["category_id"]]}
+            for entry in content["annotations"]
+        ],
+    }
+    respelt = [{**entry, "name": entry["name"].title()} for entry in content["categories"]]
+    files = {"words": content, "names": joined, "respelt": {**content, "categories": respelt}}
+    for name, document in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+    for measured in (
+        lambda labels: autoeval.estimate_with_labels(folder, labels),
+        lambda labels: autoeval.estimate_with_labels(plan, labels),
+        lambda labels: autoeval.threshold(plan=folder, labels=labels, recall=0.5),
+        lambda labels: fitted.estimate_with_labels(estimate, labels),
+    ):
+        values = [measured(tmp_path / f"{name}.json").value for name in files]
+        assert values[0] == values[1] == values[2] > 0

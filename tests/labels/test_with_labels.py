@@ -193,7 +193,7 @@ def test_a_plan_survives_its_file_and_grows(plan, labels, tmp_path):
     with pytest.raises(InputError, match="of 30"):
         again.larger(20)
     document = json.loads((tmp_path / "plan.json").read_text())
-    (tmp_path / "plan.json").write_text(json.dumps(document | {"format": 5}))
+    (tmp_path / "plan.json").write_text(json.dumps(document | {"format": 6}))
     with pytest.raises(InputError, match="another version"):
         load_plan(tmp_path)
     (tmp_path / "plan.json").write_text(json.dumps(document))

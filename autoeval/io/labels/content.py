@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.boxes import Boxes, Categories, LabelledImage, words_of
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.io.image_identity import split_of, split_word
 from autoeval.io.image_lists import FARTHEST
 from autoeval.words import Notice, listed
@@ -269,32 +269,6 @@ def renamed(
             if name in ids
         },
     )
-
-
-def in_categories(content: LabelSet, categories: Categories | None) -> LabelSet:
-    """Call labels with a detector's words for categories by the names of these, as in a fit.
-
-    Parameters
-    ----------
-    content : LabelSet
-        Labels.
-    categories : mapping of str to sequence of str, optional
-        The detector's words of each category, where they were given.
-
-    Examples
-    --------
-    >>> image = LabelledImage("7", "7.jpg", None)
-    >>> bus = BoxColumns.of([LabelledBox("7", "bus", (10, 20, 30, 40))])
-    >>> labels = LabelSet(Path("a.json"), (image,), ("bus", "dog"), bus)
-    >>> named = in_categories(labels, {"vehicle": ["car", "bus"]})
-    >>> named.categories, named.boxes[0].category
-    (('vehicle', 'dog'), 'vehicle')
-    """
-    if not categories:
-        return content
-    images = {image.image_id: image for image in content.images}
-    others = {word: name for word, name in words_of(categories).items() if word not in categories}
-    return renamed(content, images, others)
 
 
 def held_out_of_training(content: LabelSet) -> LabelSet:
