@@ -283,7 +283,7 @@ def _with_files(
         site.boxes,
         np.unique(truth.image),
         str(files.name),
-        what=LABELLED,
+        images_name=LABELLED,
         complete=files.complete,
         refuse=True,
     )

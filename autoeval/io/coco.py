@@ -220,8 +220,8 @@ def _box(
     number = normal_id(entry["category_id"])
     if number not in categories:
         raise ValueError(f"category_id {number} is not in the list of categories")
-    given = entry.get("bbox")  # an array, perhaps, of a document in memory
-    outline = None if given is not None and len(given) else entry.get("segmentation")
+    coordinates = entry.get("bbox")  # an array, perhaps, of a document in memory
+    outline = None if coordinates is not None and len(coordinates) else entry.get("segmentation")
     bbox = box_of_segmentation(outline) if outline else entry["bbox"]
     xywh = tuple(map(float, bbox))
     if len(xywh) != 4 or not all(map(math.isfinite, xywh)):

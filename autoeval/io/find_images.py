@@ -59,10 +59,10 @@ def listed_paths(source: PathLike) -> list[Path]:
     if Path(source).is_file():
         relative = [Path(source).parent / path for path in paths]
         pairs = zip(paths, relative, strict=True)
-        paths = [here if here.exists() and not near.exists() else near for here, near in pairs]
+        paths = [path if path.exists() and not near.exists() else near for path, near in pairs]
     if not paths:
-        what = "on standard input" if os.fspath(source) == STANDARD_INPUT else f"in {source}"
-        raise InputError(f"No path {what}: expected one image on each line, or a pattern.")
+        place = "on standard input" if os.fspath(source) == STANDARD_INPUT else f"in {source}"
+        raise InputError(f"No path {place}: expected one image on each line, or a pattern.")
     return paths
 
 
@@ -193,18 +193,22 @@ def _skipped(rest: Iterable[str], hidden: Sequence[str]) -> list[str]:
     """Say what was passed over, one sentence for each kind; `hidden` begin with a dot."""
     videos: list[str] = []
     unread: list[str] = []
-    other: list[str] = []
+    other_files: list[str] = []
     kinds = {
         VIDEOS_SKIPPED: videos,
         "images in formats that OpenCV does not read, passed over": unread,
-        "other files passed over": other,
+        "other files passed over": other_files,
         "hidden files passed over": [printable(name) for name in hidden],
     }
     for name in rest:
         suffix = suffix_of(name)
-        kind = videos if suffix in VIDEOS else unread if suffix in _UNREAD else other
+        kind = videos if suffix in VIDEOS else unread if suffix in _UNREAD else other_files
         kind.append(printable(name))
-    return [f"{what}: {len(names)} ({listed(names)})" for what, names in kinds.items() if names]
+    return [
+        f"{description}: {len(names)} ({listed(names)})"
+        for description, names in kinds.items()
+        if names
+    ]
 
 
 class UnlabelledImage(Protocol):
@@ -282,7 +286,7 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
         whole = [Path(os.path.abspath(path)) for path in items]
         root = os.path.commonpath([path.parent for path in whole])
         names = [path.relative_to(root).as_posix() for path in whole]
-        return tuple(ImageFile(n, Path(given)) for n, given in zip(names, items, strict=True))
+        return tuple(ImageFile(n, Path(path)) for n, path in zip(names, items, strict=True))
     if all(isinstance(item, np.ndarray) for item in items):
         return tuple(ImageArray(str(k), _checked(item, k)) for k, item in enumerate(items))
     if all(hasattr(item, "image_id") and hasattr(item, "read") for item in items):

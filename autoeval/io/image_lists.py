@@ -73,8 +73,8 @@ def walk(folder: Path) -> Iterator[str]:
 
 def _refuse(error: OSError) -> None:
     """Raise `InputError` for a folder that cannot be read."""
-    what = printable(str(error.filename))
-    raise InputError(f"Cannot read the folder {what}: {str(error.strerror).lower()}.") from error
+    folder = printable(str(error.filename))
+    raise InputError(f"Cannot read the folder {folder}: {str(error.strerror).lower()}.") from error
 
 
 def _is_new(folder: str, entered: set[str]) -> bool:
@@ -288,8 +288,8 @@ def read_image_list(
     names = listed_names(path)
     twice = [name for name, n in Counter(map(normal_name, names)).items() if n > 1]
     if twice or not names:
-        what = f"lists {len(twice)} images twice ({listed(twice)})" if twice else "lists no image"
-        raise InputError(f"{path} {what}: expected a file name or an id a line, each once.")
+        fault = f"lists {len(twice)} images twice ({listed(twice)})" if twice else "lists no image"
+        raise InputError(f"{path} {fault}: expected a file name or an id a line, each once.")
     return with_sizes([LabelledImage(name, name, None) for name in names], path)
 
 
@@ -396,8 +396,8 @@ def with_sizes(images: Iterable[LabelledImage], source: Path) -> tuple[LabelledI
             continue
         inner, _, name = image.file_name.rpartition("/")
         if inner not in listed_in:  # each folder is listed once, instead of a look for each image
-            there = [root / inner for root in roots if (root / inner).is_dir()]
-            listed_in[inner] = [(folder, frozenset(os.listdir(folder))) for folder in there]
+            inner_folders = [root / inner for root in roots if (root / inner).is_dir()]
+            listed_in[inner] = [(folder, frozenset(os.listdir(folder))) for folder in inner_folders]
         for folder, names in listed_in[inner]:
             if name in names and (folder / name).is_file():
                 from autoeval.io.images import image_size  # a list of sizes needs no Pillow
@@ -531,13 +531,13 @@ def _time_of(match: re.Match[str]) -> datetime | None:
 
 
 def images_in_memory(
-    given: object, numbers: dict[str, str] | None = None
+    data: object, numbers: dict[str, str] | None = None
 ) -> tuple[LabelledImage, ...] | None:
     """Return the images of a COCO dict or a ``pycocotools.COCO``; None for another object.
 
     Parameters
     ----------
-    given : object
+    data : object
         Any object.
     numbers : dict of str to str, optional
         Takes the word of each number of a category.
@@ -547,7 +547,7 @@ def images_in_memory(
     InputError
         See `coco_images`.
     """
-    document = getattr(given, "dataset", given)
+    document = getattr(data, "dataset", data)
     if not isinstance(document, Mapping) or "images" not in document:
         return None
     return coco_images(Path("the images in memory"), document, numbers=numbers)
@@ -626,8 +626,8 @@ def coco_entries(
             parsed.append(parse(entry))
         except MALFORMED as error:
             is_object = isinstance(entry, Mapping)
-            what = error if is_object else ValueError(f"expected an object, got {entry!r:.40}")
-            bad.add(f"{name}[{k}]", what)
+            fault = error if is_object else ValueError(f"expected an object, got {entry!r:.40}")
+            bad.add(f"{name}[{k}]", fault)
     if bad.faults:
         warnings += bad.warnings(warnings)
     return parsed

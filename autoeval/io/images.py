@@ -169,13 +169,13 @@ def _decode(content: bytes, flags: int) -> np.ndarray | None:
         return None
 
 
-def _limit(given: float | None) -> float:
+def _limit(max_megapixels: float | None) -> float:
     """Return the most megapixels of an image: as given, of the environment, or `MAX_MEGAPIXELS`."""
     value: float | str
-    if given is None:
+    if max_megapixels is None:
         name, value = LIMIT_VARIABLE, os.environ.get(LIMIT_VARIABLE) or MAX_MEGAPIXELS
     else:
-        name, value = "max_megapixels", given
+        name, value = "max_megapixels", max_megapixels
     try:
         limit = float(value)
     except ValueError:
@@ -271,8 +271,8 @@ def _other_header(source: PathLike | bytes) -> ImageHeader | None:
         with Path(source).open("rb") as stream:
             start = stream.read(_HEADER_BYTES)
     for form in _OF_OPENCV:
-        if found := form.match(start):
-            return ImageHeader(int(found["height"]), int(found["width"]), turned=False)
+        if header := form.match(start):
+            return ImageHeader(int(header["height"]), int(header["width"]), turned=False)
     return None
 
 

@@ -58,7 +58,7 @@ IGNORED = ("iscrowd", "is_crowd", "difficult", "ignore")
 ROW_KEYS = frozenset({"bbox", "score", "x"})
 
 
-class _Found(NamedTuple):
+class _ImageBoxes(NamedTuple):
     """What was found on one image, of any of the lists.
 
     Parameters
@@ -89,12 +89,12 @@ class _Found(NamedTuple):
     positions: bool = False
 
 
-def in_memory(given: object) -> bool:
+def in_memory(predictions: object) -> bool:
     """Whether an object looks like predictions; see `ACCEPTED`.
 
     Parameters
     ----------
-    given : object
+    predictions : object
         Any object.
 
     Examples
@@ -102,16 +102,20 @@ def in_memory(given: object) -> bool:
     >>> in_memory([{"image_id": 1}]), in_memory({"annotations": []}), in_memory("boxes.json")
     (True, True, False)
     """
-    known = _is_table(given) or _document(given) is not None or isinstance(given, list | tuple)
-    return known or _of_names(given)
+    has_known_type = (
+        _is_table(predictions)
+        or _document(predictions) is not None
+        or isinstance(predictions, list | tuple)
+    )
+    return has_known_type or _of_names(predictions)
 
 
-def content_in_memory(given: Any, images: Sequence[LabelledImage] | None) -> Content:
+def content_in_memory(predictions: Any, images: Sequence[LabelledImage] | None) -> Content:
     """Read an object as the content of a file.
 
     Parameters
     ----------
-    given : object
+    predictions : object
         One of `ACCEPTED`.
     images : sequence of LabelledImage, optional
         Those that the detector was run on; items of a list that do not name their image are of
@@ -128,31 +132,31 @@ def content_in_memory(given: Any, images: Sequence[LabelledImage] | None) -> Con
         If it is none of `ACCEPTED`, an item of a list cannot be read, or a list has not one item an
         image.
     """
-    document = _document(given)
+    document = _document(predictions)
     if document is not None:
         plain = [_plain(row) for row in document["annotations"] if isinstance(row, Mapping)]
-        return content_of_document({**document, "annotations": plain}, name_of(given))
-    if _is_table(given):
-        return Content(_of_table(given))
-    if _of_names(given):
-        items = [(name, _of_image(item, name, given)) for name, item in given.items()]
+        return content_of_document({**document, "annotations": plain}, name_of(predictions))
+    if _is_table(predictions):
+        return Content(_of_table(predictions))
+    if _of_names(predictions):
+        items = [(name, _of_image(item, name, predictions)) for name, item in predictions.items()]
         named = [item._replace(file_name=str(name)) for name, item in items]
-        return _of_images(named, images, given)
-    if not isinstance(given, list | tuple):
-        raise not_accepted(given)
-    rows = list(given)
+        return _of_images(named, images, predictions)
+    if not isinstance(predictions, list | tuple):
+        raise not_accepted(predictions)
+    rows = list(predictions)
     if all(isinstance(row, Mapping) and ROW_KEYS & row.keys() for row in rows):
         return Content(columns_of_list([_plain(row) for row in rows]))
-    found = [_of_image(item, k, given) for k, item in enumerate(rows)]
-    return _of_images(found, images, given)
+    image_boxes = [_of_image(item, k, predictions) for k, item in enumerate(rows)]
+    return _of_images(image_boxes, images, predictions)
 
 
-def labels_in_memory(given: Any) -> LabelSet:
+def labels_in_memory(labels: Any) -> LabelSet:
     """Read labels from an object.
 
     Parameters
     ----------
-    given : object
+    labels : object
         One of `ACCEPTED_LABELS` but a path.
 
     Returns
@@ -166,31 +170,31 @@ def labels_in_memory(given: Any) -> LabelSet:
     InputError
         For another object, and as `read_coco`.
     """
-    if isinstance(given, LabelSet):
-        return given
-    document = _document(given)
+    if isinstance(labels, LabelSet):
+        return labels
+    document = _document(labels)
     if document is not None:
         return read_coco(document)
     classes: Sequence[str] = ()
-    if _is_table(given):
-        content = read_coco(_document_of_table(given))
-    elif (annotations := getattr(given, "annotations", given)) and _of_names(annotations):
-        classes = getattr(given, "classes", ())
+    if _is_table(labels):
+        content = read_coco(_document_of_table(labels))
+    elif (annotations := getattr(labels, "annotations", labels)) and _of_names(annotations):
+        classes = getattr(labels, "classes", ())
         content = read_coco(_document_of_detections(annotations, classes))
     else:
-        raise InputError(f"Expected labels as {ACCEPTED_LABELS}; but got {_described(given)}.")
+        raise InputError(f"Expected labels as {ACCEPTED_LABELS}; but got {_described(labels)}.")
     by_word = content.numbers == content.categories
     numbers = () if by_word else content.numbers
     return replace(content, numbers=numbers, lists_categories=len(classes) > 0)
 
 
-def _of_names(given: Any) -> bool:
+def _of_names(data: Any) -> bool:
     """Whether it has `supervision.Detections` by the file name of each image."""
-    named = isinstance(given, Mapping) and len(given) > 0
-    return named and all(hasattr(item, "xyxy") for item in given.values())
+    named = isinstance(data, Mapping) and len(data) > 0
+    return named and all(hasattr(item, "xyxy") for item in data.values())
 
 
-def _document_of_table(given: Any) -> dict[str, Any]:
+def _document_of_table(labels: Any) -> dict[str, Any]:
     """Return a COCO document of a table with a labelled object a row.
 
     A row without a category and a box is an image that holds none.
@@ -200,14 +204,14 @@ def _document_of_table(given: Any) -> dict[str, Any]:
     InputError
         If columns are missing.
     """
-    table = _as_arrow(given)
+    table = _as_arrow(labels)
     fields = known_columns(table.schema)
     columns = table.to_pydict()
     of_box = next((names for names, _ in BOX_COLUMNS if names[0] in fields), None)
     key = next((name for name in ("image_id", "file_name") if name in fields), None)
     if key is None or of_box is None or not {"category", "category_id"} & fields.keys():
         raise InputError(
-            f"{name_of(given)} has the columns {listed([*columns], 20)}. Expected labels with "
+            f"{name_of(labels)} has the columns {listed([*columns], 20)}. Expected labels with "
             "image_id or file_name, category or category_id, and x, y, w and h, or bbox, or x1, "
             "y1, x2 and y2, one row an object."
         )
@@ -234,12 +238,12 @@ def _document_of_table(given: Any) -> dict[str, Any]:
         strict=True,
     ):
         about = {"id": image, "file_name": file_name, "width": width, "height": height}
-        if (other := images.setdefault(image, about)["file_name"]) != file_name:
-            raise _two_names(given, f"{key} {image}", other, file_name)
+        if (earlier_name := images.setdefault(image, about)["file_name"]) != file_name:
+            raise _two_names(labels, f"{key} {image}", earlier_name, file_name)
         if number is None and set(box) == {None}:
             continue
-        if (other := names.setdefault(number, name)) != name:
-            raise _two_names(given, f"category_id {number}", other, name)
+        if (earlier_name := names.setdefault(number, name)) != name:
+            raise _two_names(labels, f"category_id {number}", earlier_name, name)
         bbox = box[0] if of_box == ("bbox",) else list(box)
         if of_box == CORNERS and None not in bbox:
             bbox[2:] = bbox[2] - bbox[0], bbox[3] - bbox[1]
@@ -250,12 +254,14 @@ def _document_of_table(given: Any) -> dict[str, Any]:
     return {"images": [*images.values()], "categories": categories, "annotations": annotations}
 
 
-def _document_of_detections(given: Mapping[Any, Any], classes: Sequence[str]) -> dict[str, Any]:
+def _document_of_detections(
+    detections: Mapping[Any, Any], classes: Sequence[str]
+) -> dict[str, Any]:
     """Return a COCO document of `supervision.Detections` by the file name of each image.
 
     Parameters
     ----------
-    given : mapping
+    detections : mapping
         File name to detections, whose boxes are xyxy in pixels.
     classes : sequence of str
         Word of each class, counted from 0; may be empty.
@@ -267,52 +273,54 @@ def _document_of_detections(given: Mapping[Any, Any], classes: Sequence[str]) ->
     """
     names: dict[Any, str] = dict(enumerate(classes))
     annotations = []
-    for image, item in given.items():
+    for image, item in detections.items():
         boxes, n = _array(item.xyxy), len(item.xyxy)
         if n and item.class_id is None:
-            raise InputError(f"{name_of(given)}: the objects of image {image} have no class_id.")
+            raise InputError(
+                f"{name_of(detections)}: the objects of image {image} have no class_id."
+            )
         numbers = _array(item.class_id).tolist() if n else []
         words = (getattr(item, "data", None) or {}).get("class_name")
         if words is None:
             words = [names.get(number, number) for number in numbers]
         for number, word in zip(numbers, words, strict=True):
-            if (other := names.setdefault(number, str(word))) != str(word):
-                raise _two_names(given, f"class_id {number}", other, word)
+            if (earlier_word := names.setdefault(number, str(word))) != str(word):
+                raise _two_names(detections, f"class_id {number}", earlier_word, word)
         bboxes = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1) if n else boxes
         annotations += [
             {"image_id": str(image), "category_id": number, "bbox": bbox}
             for number, bbox in zip(numbers, bboxes.tolist(), strict=True)
         ]
     return {
-        "images": [{"id": str(image), "file_name": str(image)} for image in given],
+        "images": [{"id": str(image), "file_name": str(image)} for image in detections],
         "categories": [{"id": number, "name": name} for number, name in names.items()],
         "annotations": annotations,
     }
 
 
-def _two_names(given: object, what: str, first: object, second: object) -> InputError:
+def _two_names(labels: object, number: str, first: object, second: object) -> InputError:
     """Make the refusal of labels in which one number is of two things."""
     return InputError(
-        f"{name_of(given)}: {what} is {first} and {second}. Expected one name for each number: if "
-        "several sets were joined, give each image and each category a number of its own."
+        f"{name_of(labels)}: {number} is {first} and {second}. Expected one name for each number: "
+        "if several sets were joined, give each image and each category a number of its own."
     )
 
 
-def not_accepted(given: object) -> InputError:
+def not_accepted(predictions: object) -> InputError:
     """Return the error for an object that is none of `ACCEPTED`.
 
     Parameters
     ----------
-    given : object
+    predictions : object
         The object.
     """
     return InputError(
-        f"Expected predictions as {ACCEPTED}; but got {_described(given)}. A detector to be run is "
-        "given as autoeval.Detector(...)."
+        f"Expected predictions as {ACCEPTED}; but got {_described(predictions)}. "
+        "A detector to be run is given as autoeval.Detector(...)."
     )
 
 
-def _described(given: object) -> str:
+def _described(data: object) -> str:
     """Describe an object for a message.
 
     Examples
@@ -320,49 +328,49 @@ def _described(given: object) -> str:
     >>> _described([1, 2]), _described({"a": 1}), _described(3)
     ('list of int', 'dict with a', 'int')
     """
-    what = type(given).__name__
-    if isinstance(given, list | tuple) and given:
-        return f"{what} of {type(given[0]).__name__}"
-    return f"{what} with {listed([*given], 4)}" if isinstance(given, Mapping) else what
+    type_name = type(data).__name__
+    if isinstance(data, list | tuple) and data:
+        return f"{type_name} of {type(data[0]).__name__}"
+    return f"{type_name} with {listed([*data], 4)}" if isinstance(data, Mapping) else type_name
 
 
-def _document(given: object) -> Mapping[str, Any] | None:
+def _document(data: object) -> Mapping[str, Any] | None:
     """Return a COCO document: a dict, or the `dataset` of a `pycocotools.COCO`."""
-    dataset = getattr(given, "dataset", None)
-    document = dataset if isinstance(dataset, Mapping) else given
+    dataset = getattr(data, "dataset", None)
+    document = dataset if isinstance(dataset, Mapping) else data
     return document if isinstance(document, Mapping) and "annotations" in document else None
 
 
-def _is_table(given: object) -> bool:
+def _is_table(data: object) -> bool:
     """Whether it is a DataFrame of pandas or polars, or an Arrow table."""
-    return isinstance(given, pa.Table | pa.RecordBatch) or (
-        type(given).__name__ == "DataFrame" and hasattr(given, "columns")
+    return isinstance(data, pa.Table | pa.RecordBatch) or (
+        type(data).__name__ == "DataFrame" and hasattr(data, "columns")
     )
 
 
-def _as_arrow(given: Any) -> pa.Table:
+def _as_arrow(table: Any) -> pa.Table:
     """Return a table of pandas, polars or Arrow as one of Arrow."""
     try:
-        if hasattr(given, "to_arrow"):
-            return given.to_arrow()
-        if isinstance(given, pa.RecordBatch):
-            return pa.Table.from_batches([given])
-        if isinstance(given, pa.Table):
-            return given
-        if len(set(given.columns)) < len(given.columns):
+        if hasattr(table, "to_arrow"):
+            return table.to_arrow()
+        if isinstance(table, pa.RecordBatch):
+            return pa.Table.from_batches([table])
+        if isinstance(table, pa.Table):
+            return table
+        if len(set(table.columns)) < len(table.columns):
             raise InputError(
-                f"{name_of(given)} has two columns of one name: {listed([*given.columns], 20)}. "
+                f"{name_of(table)} has two columns of one name: {listed([*table.columns], 20)}. "
                 "Expected each column once."
             )
-        return pa.Table.from_pandas(given, preserve_index=False)
+        return pa.Table.from_pandas(table, preserve_index=False)
     except pa.ArrowException as error:
-        raise InputError(f"{name_of(given)} cannot be read: {error}.") from error
+        raise InputError(f"{name_of(table)} cannot be read: {error}.") from error
 
 
-def _of_table(given: Any) -> Iterator[RawColumns]:
+def _of_table(table: Any) -> Iterator[RawColumns]:
     """Yield the columns of a table in memory."""
-    for batch in _as_arrow(given).to_batches():
-        yield columns_of_batch(name_of(given), batch)
+    for batch in _as_arrow(table).to_batches():
+        yield columns_of_batch(name_of(table), batch)
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -383,7 +391,7 @@ def _array(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
-def _of_image(item: Any, k: Any, given: object) -> _Found:
+def _of_image(item: Any, k: Any, predictions: object) -> _ImageBoxes:
     """Take the boxes out of item k of a list, or of that with the name k.
 
     Raises
@@ -403,20 +411,20 @@ def _of_image(item: Any, k: Any, given: object) -> _Found:
             scores = _array(_part(instances, "scores"))
             labels = _array(_part(instances, "labels"))
             names = (_part(item, name) for name in ("img_path", "img_id", "ori_shape"))
-            found = _Found(boxes, scores, labels, None, *names)
-            return _checked(found._replace(positions=True))
+            image_boxes = _ImageBoxes(boxes, scores, labels, None, *names)
+            return _checked(image_boxes._replace(positions=True))
     except (TypeError, ValueError) as error:
-        raise InputError(f"Item {k} of {name_of(given)} cannot be read: {error}.") from error
-    raise not_accepted(given)
+        raise InputError(f"Item {k} of {name_of(predictions)} cannot be read: {error}.") from error
+    raise not_accepted(predictions)
 
 
-def _of_torchvision(item: Mapping[str, Any]) -> _Found:
+def _of_torchvision(item: Mapping[str, Any]) -> _ImageBoxes:
     """Take the boxes out of a dict of torchvision, or of transformers, whose labels may be words.
 
     The name of the image is what users add: ``image_id``, or ``file_name`` and the like.
     """
-    given = item["labels"] if item["labels"] is not None else item.get("text_labels")
-    boxes, scores, labels = _array(item["boxes"]), _array(item["scores"]), _array(given)
+    label_values = item["labels"] if item["labels"] is not None else item.get("text_labels")
+    boxes, scores, labels = _array(item["boxes"]), _array(item["scores"]), _array(label_values)
     words = None
     if labels.dtype.kind in "UO":
         words = [str(word) for word in labels.tolist()]
@@ -426,7 +434,7 @@ def _of_torchvision(item: Mapping[str, Any]) -> _Found:
         image_id = image_id.item()
     named = (item[name] for name in COLUMNS["file_name"] if item.get(name) is not None)
     file_name = next((PurePath(str(name)).as_posix() for name in named), None)
-    return _checked(_Found(boxes, scores, labels, words, file_name, image_id))
+    return _checked(_ImageBoxes(boxes, scores, labels, words, file_name, image_id))
 
 
 def _part(item: Any, name: str) -> Any:
@@ -434,19 +442,19 @@ def _part(item: Any, name: str) -> Any:
     return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
 
 
-def _of_supervision(item: Any) -> _Found:
+def _of_supervision(item: Any) -> _ImageBoxes:
     """Take the boxes out of `supervision.Detections`; none may lack scores and classes."""
     if item.confidence is None or item.class_id is None:
         if not len(item.xyxy):
-            return _Found(np.zeros((0, 4)), np.zeros(0), np.zeros(0, int), positions=True)
+            return _ImageBoxes(np.zeros((0, 4)), np.zeros(0), np.zeros(0, int), positions=True)
         raise ValueError("its detections have no confidence or no class_id")
     words = (getattr(item, "data", None) or {}).get("class_name")
     words = None if words is None else [str(word) for word in words]
     boxes, scores, classes = _array(item.xyxy), _array(item.confidence), _array(item.class_id)
-    return _checked(_Found(boxes, scores, classes, words, positions=True))
+    return _checked(_ImageBoxes(boxes, scores, classes, words, positions=True))
 
 
-def _of_ultralytics(item: Any) -> _Found:
+def _of_ultralytics(item: Any) -> _ImageBoxes:
     """Take the boxes out of Ultralytics' `Results`."""
     if item.boxes is None:
         raise ValueError("its boxes are None: expected the results of a detector")
@@ -457,32 +465,32 @@ def _of_ultralytics(item: Any) -> _Found:
     file_name = None if name in ("", ".") or OF_ARRAY(PurePath(name).name) else name
     shape = getattr(item, "orig_shape", None)
     size = None if shape is None else (int(shape[0]), int(shape[1]))
-    return _checked(_Found(boxes, scores, classes, words, file_name, size=size))
+    return _checked(_ImageBoxes(boxes, scores, classes, words, file_name, size=size))
 
 
-def _checked(found: _Found) -> _Found:
-    """Return what was found with boxes (n, 4) in float64, or raise ValueError for other shapes."""
-    n = len(found.scores)
-    if np.size(found.boxes) != 4 * n or len(found.classes) != n:
+def _checked(image_boxes: _ImageBoxes) -> _ImageBoxes:
+    """Return the item with boxes (n, 4) in float64, or raise ValueError for other shapes."""
+    n = len(image_boxes.scores)
+    if np.size(image_boxes.boxes) != 4 * n or len(image_boxes.classes) != n:
         raise ValueError(
             f"expected boxes of shape ({n}, 4), scores and classes of shape ({n},), got "
-            f"{np.shape(found.boxes)} and {np.shape(found.classes)}"
+            f"{np.shape(image_boxes.boxes)} and {np.shape(image_boxes.classes)}"
         )
-    return found._replace(boxes=np.asarray(found.boxes, np.float64).reshape(n, 4))
+    return image_boxes._replace(boxes=np.asarray(image_boxes.boxes, np.float64).reshape(n, 4))
 
 
 def _of_images(
-    found: Sequence[_Found], images: Sequence[LabelledImage] | None, given: object
+    items: Sequence[_ImageBoxes], images: Sequence[LabelledImage] | None, predictions: object
 ) -> Content:
     """Join what was found on all images; an image is named, or is that of its place.
 
     Parameters
     ----------
-    found : sequence of _Found
+    items : sequence of _ImageBoxes
         Of each image.
     images : sequence of LabelledImage, optional
         See `content_in_memory`.
-    given : object
+    predictions : object
         That was read, for messages.
 
     Raises
@@ -490,42 +498,44 @@ def _of_images(
     InputError
         If items without a name are not as many as the images.
     """
-    names: list[str | None] = [item.file_name for item in found]
-    ids: list[Any] = [item.image_id for item in found]
-    own: tuple[LabelledImage, ...] | None = None
+    names: list[str | None] = [item.file_name for item in items]
+    ids: list[Any] = [item.image_id for item in items]
+    item_images: tuple[LabelledImage, ...] | None = None
     notices: tuple[Notice, ...] = ()
     by_place = any(
         name is None and image_id is None for name, image_id in zip(names, ids, strict=True)
     )
     if by_place and images is not None:
-        if len(images) != len(found):
+        if len(images) != len(items):
             raise InputError(
-                f"{name_of(given)} has {len(found)} items, one an image, and there are "
+                f"{name_of(predictions)} has {len(items)} items, one an image, and there are "
                 f"{len(images)} images. Expected an item for each, in their order; those without "
                 "a box are empty ones."
             )
         names = [image.file_name for image in images]
         ids = [image.image_id for image in images]
-        own = tuple(images)  # an item without a box says that nothing was found there
-        text = f"{name_of(given)} does not name its images: its items are taken in their order"
+        item_images = tuple(images)  # an item without a box says that nothing was found there
+        text = (
+            f"{name_of(predictions)} does not name its images: its items are taken in their order"
+        )
         notices = (Notice("images-by-place", text, "note"),)
     else:
         names = [name or str(k) for k, name in enumerate(names)] if by_place else names
-        own = tuple(
+        item_images = tuple(
             LabelledImage(str(name if i is None else i), str(name or i), item.size)
-            for name, i, item in zip(names, ids, found, strict=True)
+            for name, i, item in zip(names, ids, items, strict=True)
         )
-    n_boxes = [len(item.scores) for item in found]
-    image = np.repeat(np.arange(len(found)), n_boxes)
-    boxes = np.concatenate([item.boxes for item in found]) if found else np.zeros((0, 4))
-    scores = np.concatenate([item.scores for item in found]) if found else np.zeros(0)
+    n_boxes = [len(item.scores) for item in items]
+    image = np.repeat(np.arange(len(items)), n_boxes)
+    boxes = np.concatenate([item.boxes for item in items]) if items else np.zeros((0, 4))
+    scores = np.concatenate([item.scores for item in items]) if items else np.zeros(0)
     nothing = Coded(np.full(len(image), -1), [])
     number, word = nothing, nothing
     if len(image):
-        classes = np.concatenate([item.classes for item in found])
+        classes = np.concatenate([item.classes for item in items])
         values, codes = np.unique(classes, return_inverse=True)
         number = Coded(codes.reshape(-1), values.tolist())
-        words = [w for item in found for w in _words_of(item)]
+        words = [w for item in items for w in _words_of(item)]
         index: dict[str, int] = {}
         coded = [-1 if w is None else index.setdefault(w, len(index)) for w in words]
         word = Coded(np.array(coded, np.int64), list(index))
@@ -533,16 +543,16 @@ def _of_images(
     columns = RawColumns(
         _named(ids, image), _named(names, image), number, word, xywh, scores.astype(np.float64)
     )
-    positions = any(item.positions for item in found)
-    return Content(iter([columns]), own, warnings=notices, positions=positions)
+    positions = any(item.positions for item in items)
+    return Content(iter([columns]), item_images, warnings=notices, positions=positions)
 
 
-def _words_of(item: _Found) -> Sequence[str | None]:
+def _words_of(item: _ImageBoxes) -> Sequence[str | None]:
     """Return the word of each box, None without words."""
     return item.words or [None] * len(item.scores)
 
 
 def _named(values: Sequence[Any], image: np.ndarray) -> Coded:
     """Code a column of names by image; None has no code."""
-    there = np.array([value is not None for value in values], bool)
-    return Coded(np.where(there[image] if len(there) else image, image, -1), list(values))
+    has_name = np.array([value is not None for value in values], bool)
+    return Coded(np.where(has_name[image] if len(has_name) else image, image, -1), list(values))

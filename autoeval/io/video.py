@@ -54,8 +54,8 @@ class Video:
 
         fps = self._capture.get(cv2.CAP_PROP_FPS)
         self.fps = fps if fps > 0 else math.nan
-        said = int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT))
-        self.n_frames = said if said > 0 else self._count()
+        n_stated = int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT))
+        self.n_frames = n_stated if n_stated > 0 else self._count()
 
     def read(self, index: int) -> np.ndarray:
         """Decode one frame; forward is cheap, backward starts again.

@@ -96,11 +96,11 @@ def _as_on_disk(content: LabelSet) -> LabelSet:
     if not any(lost) or not holds_images(folder):
         return content
     files = [file.image_id for file in load_image_folder(folder)]
-    known = [LabelledImage(name, name, None) for name in files]
+    images_on_disk = [LabelledImage(name, name, None) for name in files]
     missing = [k for k, is_lost in enumerate(lost) if is_lost]
     named = [Named(None, content.images[k].file_name) for k in missing]
     images = list(content.images)
-    for k, place in zip(missing, match_images(named, known).index.tolist(), strict=True):
+    for k, place in zip(missing, match_images(named, images_on_disk).index.tolist(), strict=True):
         if place >= 0:
             images[k] = replace(images[k], file_name=files[place])
     return replace(content, images=tuple(images))
@@ -219,7 +219,7 @@ def load_labels(
     try:
         return chosen.read(path, None if img_dir is None else Path(img_dir), **options)
     except TypeError as error:
-        if not any(of in str(error) for of in ("unexpected keyword", "multiple values")):
+        if not any(phrase in str(error) for phrase in ("unexpected keyword", "multiple values")):
             raise
         unknown = str(error).rpartition("argument ")[2].strip("'")
         raise InputError(
@@ -236,11 +236,11 @@ def _recognised(path: Path) -> LabelFormat:
     if len(formats) == 1:
         return formats[0]
     at = [k for k, name in enumerate(path.parts) if name == "images"]
-    beside = Path(*path.parts[: at[-1]], "labels", *path.parts[at[-1] + 1 :]) if at else path
-    if at and beside.is_dir():
+    labels_folder = Path(*path.parts[: at[-1]], "labels", *path.parts[at[-1] + 1 :]) if at else path
+    if at and labels_folder.is_dir():
         raise InputError(
-            f"{path} holds images, and labels seem to lie in {beside}: give that folder, or the "
-            "data.yaml that names the categories."
+            f"{path} holds images, and labels seem to lie in {labels_folder}: give that "
+            "folder, or the data.yaml that names the categories."
         )
     folders = [folder for folder in sorted(path.glob("*")) if folder.is_dir()]
     splits = [] if formats else [str(folder) for folder in folders if _coco_files(folder)]

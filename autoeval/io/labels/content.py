@@ -282,14 +282,14 @@ def held_out_of_training(content: LabelSet) -> LabelSet:
         Returned as it is without such images.
     """
     words = [split_word(split_of(image)) for image in content.images]
-    others = sorted({*words} - {"", "train"})
+    other_splits = sorted({*words} - {"", "train"})
     kept = [image for image, word in zip(content.images, words, strict=True) if word != "train"]
-    if not others or len(kept) == len(words):
+    if not other_splits or len(kept) == len(words):
         return content
     notice = Notice(
         "splits-left-out",
         f"{len(words) - len(kept)} labelled images of the split train are left out, on which the "
-        f"detector was probably trained; {len(kept)} are used ({listed(others)})",
+        f"detector was probably trained; {len(kept)} are used ({listed(other_splits)})",
     )
     content = of_images(content, kept)
     return replace(content, warnings=(*content.warnings, notice))
@@ -431,9 +431,9 @@ def labelled_boxes(
 
 
 def ignoring_unchecked(
-    truth: Boxes, content: LabelSet, found: Boxes, words: Mapping[str, str] | None = None
+    truth: Boxes, content: LabelSet, detections: Boxes, words: Mapping[str, str] | None = None
 ) -> Boxes:
-    """Ignore found boxes of categories that nobody looked for in their image.
+    """Ignore detections of categories that nobody looked for in their image.
 
     The rule of LVIS (Gupta et al. 2019, section 3.2): such a box is neither right nor wrong. An
     area that evaluation ignores is added for each image and category that has one.
@@ -444,7 +444,7 @@ def ignoring_unchecked(
         Labels, as `labelled_boxes` returns them.
     content : LabelSet
         What they are of; without `checked` nothing changes.
-    found : Boxes
+    detections : Boxes
         Boxes on the same images, of the same categories.
     words : mapping of str to str, optional
         As in `labelled_boxes`.
@@ -456,7 +456,7 @@ def ignoring_unchecked(
     for word in content.categories:
         if words.get(word) in of_category:
             of_category[words[word]].append(word)
-    pairs = np.unique(np.stack([found.image, found.label], axis=1), axis=0)
+    pairs = np.unique(np.stack([detections.image, detections.label], axis=1), axis=0)
     ignored = np.array(
         [
             bool(content.unchecked(truth.images[image].image_id, of_category[name]))

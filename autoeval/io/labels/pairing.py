@@ -44,7 +44,7 @@ class LabelPairs:
     warnings: tuple[Notice, ...]
 
 
-def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str]) -> LabelPairs:
+def pair_up(labels: Path, img_dir: Path, suffix: str, *, other_files: frozenset[str]) -> LabelPairs:
     """Find the label file of each image of a folder.
 
     A label file has the image's path with another suffix, either as it is or with the last folder
@@ -57,7 +57,7 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str])
         Folders of the label files and of the images; they may be the same.
     suffix : str
         Of label files, such as ``.txt``.
-    others : frozenset of str
+    other_files : frozenset of str
         Names of files with that suffix that are no labels, such as ``classes.txt``.
 
     Raises
@@ -80,7 +80,7 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str])
             f"*{suffix} in {labels}: check both folders."
         )
     unlabelled = tuple(image for image in images if image not in labelled)
-    spare = [files[key] for key in files if files[key].name not in others]
+    spare = [files[key] for key in files if files[key].name not in other_files]
     return LabelPairs(img_dir, labelled, unlabelled, tuple(_warnings(labels, labelled, spare)))
 
 
@@ -106,8 +106,8 @@ def folder_of_images(labels: Path) -> Path:
         for k, part in reversed(list(enumerate(parts)))
         if part in _SWAPPED
     ]
-    beside = [labels.parent / name for name in _BESIDE]
-    for place in (*swapped, labels, *beside):
+    siblings = [labels.parent / name for name in _BESIDE]
+    for place in (*swapped, labels, *siblings):
         if place.is_dir() and holds_images(place):
             return place
     raise InputError(
@@ -161,8 +161,8 @@ def _renamed(
 ) -> Iterator[tuple[str, Path]]:
     """Find the label files whose names tools made of those of images; see `match_images`."""
     spare = [key for key, file in files.items() if file not in used]
-    known = [LabelledImage(image, image, None) for image in images]
-    places = match_images([Named(None, key) for key in spare], known).index.tolist()
+    candidates = [LabelledImage(image, image, None) for image in images]
+    places = match_images([Named(None, key) for key in spare], candidates).index.tolist()
     return (
         (images[place], files[key]) for key, place in zip(spare, places, strict=True) if place >= 0
     )

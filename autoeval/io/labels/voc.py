@@ -87,7 +87,7 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
         no such split.
     """
     labels = _folder_of_labels(path)
-    pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", others=frozenset())
+    pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", other_files=frozenset())
     wanted = None if split is None else _split(labels.parent, split)
     images, objects, unknown = [], [], []
     files, bad = BadItems("", "label files"), BadItems("", "objects", "{item}: {fault}")
@@ -111,15 +111,15 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     warnings += around_shapes(sum(thing.turned != 0 for thing in objects))
     upright = [thing.corners for thing in objects if not thing.turned]
     n_fractions = sum(any(side % 1 for side in corners) for corners in upright)
-    why = ""
+    reason = ""
     if any(min(corners[:2]) < 1 for corners in upright):
-        why = "boxes begin at pixel 0"
+        reason = "boxes begin at pixel 0"
     elif n_fractions > MOSTLY * len(upright):  # VOC itself has some
-        why = "most boxes end within pixels"
-    if why:
-        text = f"{why}, so pixels are counted from 0 and not, as in VOC, from 1"
+        reason = "most boxes end within pixels"
+    if reason:
+        text = f"{reason}, so pixels are counted from 0 and not, as in VOC, from 1"
         warnings.append(Notice("pixels-from-zero", text, severity="note"))
-    first = 0 if why else 1
+    first = 0 if reason else 1
     return LabelSet(
         path,
         tuple(images),

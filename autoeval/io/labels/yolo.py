@@ -82,15 +82,16 @@ def find_names(folder: Path) -> YoloNames:
     """
     for place in (folder, folder / "labels", *folder.absolute().parents[:2]):
         paths = sorted([*place.glob("*.yaml"), *place.glob("*.yml")])
-        found = {path: names for path in paths if (names := _from_yaml(path))}
-        first = next(iter(found.values()), None)
-        if any(names != first for names in found.values()):
-            each = [
-                f"{path.name} ({listed([*of.names.values()], 3)})" for path, of in found.items()
+        names_by_file = {path: names for path in paths if (names := _from_yaml(path))}
+        first = next(iter(names_by_file.values()), None)
+        if any(names != first for names in names_by_file.values()):
+            descriptions = [
+                f"{path.name} ({listed([*yaml_names.names.values()], 3)})"
+                for path, yaml_names in names_by_file.items()
             ]
             raise InputError(
-                f"{place} holds YAML files that name classes otherwise: {listed(each)}. Give the "
-                "one of this data set as the labels."
+                f"{place} holds YAML files that name classes otherwise: {listed(descriptions)}. "
+                "Give the one of this data set as the labels."
             )
         if first:
             return first
@@ -161,7 +162,7 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
     if of_yaml is None:
         folder = img_dir or folder_of_images(labels)
         try:
-            pairs = pair_up(labels, folder, ".txt", others=_NO_LABELS)
+            pairs = pair_up(labels, folder, ".txt", other_files=_NO_LABELS)
         except InputError as error:
             if img_dir is None and path.is_file():
                 raise InputError(
@@ -235,7 +236,11 @@ def _refuse_keypoints(path: Path, shapes: Sequence[Sequence[float]]) -> None:
         Numbers behind the class of each line that is no plain box.
     """
     n = len(shapes[0]) if shapes else 0
-    if len(shapes) < FEWEST_LINES or n <= CORNERS_OF_BOX or any(len(of) != n for of in shapes):
+    if (
+        len(shapes) < FEWEST_LINES
+        or n <= CORNERS_OF_BOX
+        or any(len(shape) != n for shape in shapes)
+    ):
         return
     numbers = np.array(shapes)
     centre, sides = numbers[:, None, :2], numbers[:, 2:4]
@@ -369,8 +374,9 @@ def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
         return None
     # A folder that is named may be a link to another disk: names are relative to where it leads.
     places = {folder: Path(os.path.realpath(folder)) for folder in {i.parent for i in split_of}}
-    root, beside = Path(os.path.commonpath(places.values())), Path(os.path.realpath(path.parent))
-    root = beside if root.is_relative_to(beside) else root
+    root = Path(os.path.commonpath(places.values()))
+    yaml_folder = Path(os.path.realpath(path.parent))
+    root = yaml_folder if root.is_relative_to(yaml_folder) else root
     names = {i: (places[i.parent] / i.name).relative_to(root).as_posix() for i in split_of}
     pairs = LabelPairs(
         root,
@@ -384,8 +390,8 @@ def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
 def _roots(path: Path, content: dict[str, Any]) -> list[Path]:
     """Return what paths may be relative to: ``path``, or the folder of the file."""
     folder = path.absolute().parent
-    given = content.get("path")
-    return [folder / given, Path(given).absolute(), folder] if isinstance(given, str) else [folder]
+    root = content.get("path")
+    return [folder / root, Path(root).absolute(), folder] if isinstance(root, str) else [folder]
 
 
 def _images(entry: Any, roots: list[Path]) -> Iterator[Path]:

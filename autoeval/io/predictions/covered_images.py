@@ -84,7 +84,7 @@ def place_images(
     images: Sequence[LabelledImage],
     where: str,
     *,
-    own: Sequence[LabelledImage] | None = None,
+    file_images: Sequence[LabelledImage] | None = None,
 ) -> Placement:
     """Find each image of a predictions file among those that are listed; see `match_images`.
 
@@ -99,7 +99,7 @@ def place_images(
         The m that are listed.
     where : str
         What lists them, for messages.
-    own : sequence of LabelledImage, optional
+    file_images : sequence of LabelledImage, optional
         The file's own list.
 
     Returns
@@ -121,7 +121,7 @@ def place_images(
     array([1, 0])
     """
     listed_there = None
-    if own is None:
+    if file_images is None:
         in_file = named
         matches = match_images(in_file, images)
         index = matches.index
@@ -129,10 +129,10 @@ def place_images(
         # A document without file names has nothing but its ids.
         in_file = [
             Named(image.image_id if image.image_id == image.file_name else None, image.file_name)
-            for image in own
+            for image in file_images
         ]
         matches = match_images(in_file, images)
-        at = match_images(named, own).index
+        at = match_images(named, file_images).index
         strangers = [named[k].text for k in np.flatnonzero(at < 0).tolist()]
         if len(strangers) > FEWEST_PLACED * len(named):
             raise InputError(
@@ -143,9 +143,9 @@ def place_images(
         index = np.where(at >= 0, matches.index[at], at)
         listed_there = np.zeros(len(images), bool)
         listed_there[matches.index[matches.index >= 0]] = True
-        _check_sizes(own, images, matches, where)
+        _check_sizes(file_images, images, matches, where)
         places = matches.index.tolist()
-        sizes = {k: image.size for k, image in zip(places, own, strict=True) if image.size}
+        sizes = {k: image.size for k, image in zip(places, file_images, strict=True) if image.size}
         images = [
             replace(image, size=sizes.get(k)) if image.size is None else image
             for k, image in enumerate(images)
@@ -161,32 +161,32 @@ def place_images(
     placed = np.unique(matches.index[matches.index >= 0])
     covered = len(placed) >= FEWEST_PLACED * len(images)
     if not covered and len(lost) + len(several) > FEWEST_PLACED * len(in_file):
-        there = listed([f"{image.image_id} ({image.file_name})" for image in images], 3)
+        examples = listed([f"{image.image_id} ({image.file_name})" for image in images], 3)
         lost += several
-        own_list = " (by its own list of images)" if own is not None else ""
+        own_list = " (by its own list of images)" if file_images is not None else ""
         raise InputError(
             f"The predictions are of other images than {where}: {len(lost)} of their "
             f"{len(in_file)} images{own_list} are not there ({listed(lost)}), neither by file "
             "name, in any folder and with any suffix, nor by id, nor by the stem of a file name. "
-            f"There are: {there}."
+            f"There are: {examples}."
         )
     return Placement(np.maximum(index, -1), images, matches, lost, several, listed_there)
 
 
 def _check_sizes(
-    own: Sequence[LabelledImage],
+    file_images: Sequence[LabelledImage],
     images: Sequence[LabelledImage],
     matches: ImageMatches,
     where: str,
 ) -> None:
     """Refuse boxes in pixels of images that are as large as others, by the sizes of both lists."""
-    pairs = [(own[k], images[place]) for k, place in enumerate(matches.index) if place >= 0]
+    pairs = [(file_images[k], images[place]) for k, place in enumerate(matches.index) if place >= 0]
     sized = [(a.file_name, a.size, b.size) for a, b in pairs if a.size and b.size]
-    other = [(name, a, b) for name, a, b in sized if a != b]
-    if len(other) > FEWEST_PLACED * len(sized):
-        name, (height, width), (other_height, other_width) = other[0]
+    differing = [(name, a, b) for name, a, b in sized if a != b]
+    if len(differing) > FEWEST_PLACED * len(sized):
+        name, (height, width), (other_height, other_width) = differing[0]
         raise InputError(
-            f"The predictions are of images of other sizes than {where}: {len(other)} of "
+            f"The predictions are of images of other sizes than {where}: {len(differing)} of "
             f"{len(sized)} differ, such as {name}, {width} x {height} pixels there and "
             f"{other_width} x {other_height} here. Expected boxes in pixels of the same images."
         )
@@ -251,14 +251,14 @@ def uncovered_images(
     reasons = [f"{kind}: {len(names)} ({listed(names)})" for kind, names in kinds.items() if names]
     if possible.any():
         out = [images[k].file_name for k in np.flatnonzero(possible).tolist()]
-        why = (
+        reason = (
             "the list of images in the predictions does not have them"
             if placement.listed_there is not None
             else "they have no box, and may be images of the predictions that were not placed"
         )
         reasons = [
             f"{len(out)} of {len(images)} images of {where} are left out with their labels "
-            f"({listed(out)}): {why}",
+            f"({listed(out)}): {reason}",
             *reasons,
         ]
     notices = of_split
@@ -277,13 +277,13 @@ def _other_splits(
     if not left or not covered:
         return np.zeros(len(images), bool), ()
     outside = np.isin(splits, left)
-    others = listed(
+    splits_text = listed(
         [f"{name or 'no split'} ({np.count_nonzero(splits == name)} images)" for name in left]
     )
     note = Notice(
         "splits-left-out",
         f"the predictions are of the split {listed(covered)} ({np.count_nonzero(~outside)} images)"
-        f", and only its images and labels are used; not of {others}",
+        f", and only its images and labels are used; not of {splits_text}",
     )
     return outside, (note,)
 
@@ -293,7 +293,7 @@ def unseen_images(
     images: np.ndarray,
     name: str,
     *,
-    what: str = "images",
+    images_name: str = "images",
     complete: bool = True,
     refuse: bool = False,
 ) -> tuple[np.ndarray, tuple[Notice, ...]]:
@@ -313,7 +313,7 @@ def unseen_images(
         Of the detector.
     images : ndarray of shape (n,), int64
         Positions of those that should have a box.
-    name, what : str
+    name, images_name : str
         Name of the file, and what the images are called, for messages.
     complete : bool
         False where all images count, or somebody says that all were seen: then there is a warning
@@ -341,7 +341,7 @@ def unseen_images(
     n_single = int(np.count_nonzero(n_boxes[images] == 1))
     excess = n_empty - 2 * n_single
     many = excess > SOME * len(images) and excess >= FEWEST_UNSEEN
-    counted = f"{n_empty} of {len(images)} {what} have no box in {name}"
+    counted = f"{n_empty} of {len(images)} {images_name} have no box in {name}"
     if boxes.floor > LOW_FLOOR:
         text = (
             f"{counted}, whose scores begin at {boxes.floor:.2g}: they count as images in which "
@@ -349,7 +349,7 @@ def unseen_images(
             "seen, or export boxes from .01 on, which show it"
         )
         note = (Notice("images-not-covered", text, "note"),) if many else ()
-        return none, (_empty_end(n_boxes[images], name, what) or note) if complete else ()
+        return none, (_empty_end(n_boxes[images], name, images_name) or note) if complete else ()
     if not many:
         return none, ()
     counted = f"{counted}, although its scores begin at {boxes.floor:.2g}"
@@ -373,7 +373,7 @@ def unseen_images(
     return np.flatnonzero(n_boxes == 0), (Notice("images-not-covered", f"{counted}: {assumed}"),)
 
 
-def _empty_end(n_boxes: np.ndarray, name: str, what: str) -> tuple[Notice, ...]:
+def _empty_end(n_boxes: np.ndarray, name: str, images_name: str) -> tuple[Notice, ...]:
     """Warn where a list ends with images without a box, and has hardly any other of them.
 
     So it is with the predictions of a part, and with those of another, shorter set of numbered
@@ -384,7 +384,7 @@ def _empty_end(n_boxes: np.ndarray, name: str, what: str) -> tuple[Notice, ...]:
     ----------
     n_boxes : ndarray of shape (n,)
         Of each image, in the order of the list.
-    name, what : str
+    name, images_name : str
         See `unseen_images`.
     """
     has_box = np.flatnonzero(n_boxes > 0)
@@ -399,8 +399,8 @@ def _empty_end(n_boxes: np.ndarray, name: str, what: str) -> tuple[Notice, ...]:
         return ()
     n_other = n_before - len(has_box)
     text = (
-        f"the last {n_end} of {len(n_boxes)} {what} have no box in {name}, and {n_other} of the "
-        "others: was the detector run on all of them, and are the predictions of these "
+        f"the last {n_end} of {len(n_boxes)} {images_name} have no box in {name}, and {n_other} "
+        "of the others: was the detector run on all of them, and are the predictions of these "
         "images? If so, add --incomplete"
     )
     return (Notice("images-not-covered", text),)

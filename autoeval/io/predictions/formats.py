@@ -541,8 +541,8 @@ def _decode(path: Path, buffer: bytes, done: int, *, at_end: bool) -> tuple[list
     except json.JSONDecodeError as error:
         position = error.pos - len(before)
         place = done + len(text[:position].encode())
-        what = f"{error.msg} after {place} bytes, near {text[position : position + 20]!r}"
-        raise InputError(f"{printable(path)} is not a JSON file ({what}).") from error
+        reason = f"{error.msg} after {place} bytes, near {text[position : position + 20]!r}"
+        raise InputError(f"{printable(path)} is not a JSON file ({reason}).") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{printable(path)} is not a JSON file ({error}).") from error
     rows, after = [], 0
@@ -702,39 +702,39 @@ def known_columns(schema: pa.Schema) -> dict[str, str]:
     >>> known_columns(pa.schema([(name, pa.int64()) for name in ("image_id", "class", "conf")]))
     {'image_id': 'image_id', 'score': 'conf', 'category_id': 'class'}
     """
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for field, names in COLUMNS.items():
         for name in names:
             if name in schema.names:
-                found.setdefault(field, name)
+                columns.setdefault(field, name)
     if CLASS in schema.names:
         kind = schema.field(CLASS).type
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        found.setdefault("category_id" if is_number else "category", CLASS)
+        columns.setdefault("category_id" if is_number else "category", CLASS)
     for fields, names in BOX_COLUMNS:
         if {*names} <= {*schema.names}:
-            return found | dict(zip(fields, names, strict=True))
-    return found
+            return columns | dict(zip(fields, names, strict=True))
+    return columns
 
 
 def _needed(path: Path, schema: pa.Schema) -> dict[str, str]:
     """Return the columns to read by field, or raise `InputError` where some is not there."""
-    found = known_columns(schema)
+    columns = known_columns(schema)
     needed = {
         "image_id or file_name": ("image_id", "file_name"),
         "category_id or category": ("category_id", "category"),
         "x, y, w and h, or bbox, or x1, y1, x2 and y2": (SIDES[0], "bbox", CORNERS[0]),
         "score": ("score",),
     }
-    lost = [what for what, fields in needed.items() if not {*fields} & found.keys()]
+    lost = [requirement for requirement, fields in needed.items() if not {*fields} & columns.keys()]
     if lost:
         raise InputError(
             f"{printable(path)} has no column {'; no column '.join(lost)}. It has: "
             f"{listed(schema.names, 20)}. Expected one row a box, with left, top, width and height "
             "(or the corners) in pixels."
         )
-    for field in (name for name in (*SIDES, *CORNERS, "bbox", "score") if name in found):
-        kind = schema.field(found[field]).type
+    for field in (name for name in (*SIDES, *CORNERS, "bbox", "score") if name in columns):
+        kind = schema.field(columns[field]).type
         if field == "bbox":
             is_list = (
                 pa.types.is_list(kind)
@@ -746,7 +746,7 @@ def _needed(path: Path, schema: pa.Schema) -> dict[str, str]:
         if not any(is_kind(kind) for is_kind in is_number):
             expected = "lists of four numbers" if field == "bbox" else "numbers"
             raise InputError(
-                f"{printable(path)}: column {found[field]} is of type "
-                f"{schema.field(found[field]).type}, expected {expected}."
+                f"{printable(path)}: column {columns[field]} is of type "
+                f"{schema.field(columns[field]).type}, expected {expected}."
             )
-    return found
+    return columns

@@ -173,22 +173,22 @@ def read_predictions(
         If the file is missing, malformed, without a usable box, of other images than `images`, or
         its categories have no words; if it holds each object twice.
     """
-    how = ReadAs(numbers or {}, words, columns, numbering)
+    read_as = ReadAs(numbers or {}, words, columns, numbering)
     if isinstance(images, str | os.PathLike):
         where, images = str(images), read_image_list(images)
-    return read_boxes(given, how, images, where)
+    return read_boxes(given, read_as, images, where)
 
 
 def read_boxes(
-    given: Any, how: ReadAs, images: Sequence[LabelledImage] | None, where: str
+    predictions: Any, read_as: ReadAs, images: Sequence[LabelledImage] | None, where: str
 ) -> Boxes:
     """Read predictions as `read_predictions`, with what is known of them as one record.
 
     Parameters
     ----------
-    given : path-like or object in memory
+    predictions : path-like or object in memory
         As in `read_predictions`.
-    how : ReadAs
+    read_as : ReadAs
         What is known of the words and numbers of categories.
     images : sequence of LabelledImage, optional
         As in `read_predictions`.
@@ -203,22 +203,22 @@ def read_boxes(
     InputError
         As `read_predictions`.
     """
-    path = name_of(given)
-    is_file = isinstance(given, str | os.PathLike)
+    path = name_of(predictions)
+    is_file = isinstance(predictions, str | os.PathLike)
     text = is_file and path.is_dir()
-    if how.columns and not text:
+    if read_as.columns and not text:
         raise InputError(
             f"--columns is for a folder of text files, and {path} is none: leave it out."
         )
     if text:
-        known_words = [*dict.fromkeys([*how.numbers.values(), *(how.words or ())])]
-        content = read_text_folder(path, images, known_words=known_words, columns=how.columns)
+        known_words = [*dict.fromkeys([*read_as.numbers.values(), *(read_as.words or ())])]
+        content = read_text_folder(path, images, known_words=known_words, columns=read_as.columns)
     elif is_file:
         content = read_columns(path)
     else:
         from autoeval.io.in_memory import content_in_memory  # it imports the formats here
 
-        content = content_in_memory(given, images)
+        content = content_in_memory(predictions, images)
     run, own_images = content.run, content.images
     by_own_list = own_images if images is not None else None
     if images is None and own_images is not None:
@@ -229,7 +229,7 @@ def read_boxes(
     try:
         entries = _read_entries(path, content.columns)
     except NoBoxError:
-        words = run.categories if how.words is None and run is not None else how.words
+        words = run.categories if read_as.words is None and run is not None else read_as.words
         if words is None:
             raise
         if not images:
@@ -260,24 +260,24 @@ def read_boxes(
         keys = {form: k for k, form in enumerate(of_name)}
         place = np.array([keys[form] for form in forms], np.int64)
     else:
-        placement = place_images(entries.images, images, where, own=by_own_list)
+        placement = place_images(entries.images, images, where, file_images=by_own_list)
         place = placement.index
         images = placement.images
 
-    known = find_words(
-        path, entries.categories, how, own=content.numbers, positions=text or content.positions
+    category_words = find_words(
+        path, entries.categories, read_as, own=content.numbers, positions=text or content.positions
     )
     read = Boxes(
         tuple(images),
-        known.categories,
+        category_words.categories,
         place[entries.image],
-        known.label[entries.category],
+        category_words.label[entries.category],
         entries.boxes,
         entries.scores,
-        numbers=known.numbers,
-        left_out=(*content.warnings, *entries.warnings, *known.left_out),
-        warnings=known.warnings,
-        numbering=known.numbering,
+        numbers=category_words.numbers,
+        left_out=(*content.warnings, *entries.warnings, *category_words.left_out),
+        warnings=category_words.warnings,
+        numbering=category_words.numbering,
         lists_images=own_images is not None,
         run=run,
     )
@@ -363,8 +363,8 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
             "whose bbox has a negative width or height": is_negative,
             "without a score in [0, 1]": ~((raw.scores >= 0) & (raw.scores <= 1)),
         }
-        for what, bad in masks.items():  # an entry has one fault at most
-            faults.setdefault(what, []).extend((n + np.flatnonzero(bad & usable)).tolist())
+        for fault, bad in masks.items():  # an entry has one fault at most
+            faults.setdefault(fault, []).extend((n + np.flatnonzero(bad & usable)).tolist())
             usable &= ~bad
         n += len(usable)
         kept = slice(None) if usable.all() else usable
@@ -379,18 +379,20 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
     if n_beyond > max(MOST_BEYOND * n, 1):
         raise _no_confidences(path, f"{n_beyond} of {n}", lowest, highest)
     warnings = tuple(
-        Notice("entries-malformed", f"entries {what}, left out: {len(bad)} (numbers {listed(bad)})")
-        for what, bad in faults.items()
+        Notice(
+            "entries-malformed", f"entries {fault}, left out: {len(bad)} (numbers {listed(bad)})"
+        )
+        for fault, bad in faults.items()
         if bad
     )
     n_usable = n - sum(map(len, faults.values()))
     if n_usable <= FEWEST_USABLE * n:
         fields = _first_fields(path)
-        there = f"; the first has {listed(fields, 10)}" if fields else ""
+        hint = f"; the first has {listed(fields, 10)}" if fields else ""
         raise InputError(
             f"{path} is not a COCO results file: {n_usable} of its {n} entries can be "
             f"used. {' '.join(warnings)} Expected a list of objects with image_id or file_name, "
-            f"category_id or category, bbox [left, top, width, height] and score{there}."
+            f"category_id or category, bbox [left, top, width, height] and score{hint}."
         )
     joined: dict[str, np.ndarray] = {}
     for name, arrays in parts.items():

@@ -407,9 +407,9 @@ def _without_words(
             return " ".join(row[width:]), row[:width]
         return " ".join(row[: len(row) - width]), row[max(len(row) - width, 0) :]
 
-    known = {*known_words}
+    vocabulary = {*known_words}
     width = max(
-        widths, key=lambda w: sum(split(row, w)[0] in known for row in rows), default=widest
+        widths, key=lambda w: sum(split(row, w)[0] in vocabulary for row in rows), default=widest
     )
     parts = [split(row, width) for row in rows]
     values = [_floats(rest) if word else None for word, rest in parts]
@@ -566,13 +566,13 @@ def _order_of(
     if _of_yolo(best.order) and n_orders == 1:
         return best.order, ()
     rivals = [one for one in tried if not _same_boxes(one.order, best.order)]
-    why = f"{best.n_odd} of {n} lines contradict it"
+    reason = f"{best.n_odd} of {n} lines contradict it"
     if n_orders > 1:
-        why += f", {n_orders} orders fit as well, and it is the commonest of them"
+        reason += f", {n_orders} orders fit as well, and it is the commonest of them"
     elif rivals:
-        why += f"; the next best order is {rivals[0].text}"
+        reason += f"; the next best order is {rivals[0].text}"
     text = (
-        f"text files of {printable(folder)} are read as {best.order.text}: {why}. If it is "
+        f"text files of {printable(folder)} are read as {best.order.text}: {reason}. If it is "
         "another, add --columns"
     )
     return best.order, (Notice("columns-recognised", text, "note"),)

@@ -193,10 +193,10 @@ def seed_set_of(
     warnings += [
         Notice(
             "label-boxes-unusable",
-            f"{what}: {faults[kind].total()} (image ids: {listed(faults[kind])})",
+            f"{description}: {faults[kind].total()} (image ids: {listed(faults[kind])})",
             severity="note",
         )
-        for kind, what in _FAULTS.items()
+        for kind, description in _FAULTS.items()
         if faults[kind].total()
     ]
     return SeedSet(name, tuple(categories), tuple(records), tuple(warnings))
@@ -205,12 +205,12 @@ def seed_set_of(
 def _mapping(
     content: LabelSet,
     categories: Sequence[str],
-    given: Mapping[str, str] | None,
+    mapping: Mapping[str, str] | None,
     words: Mapping[str, str] | None,
 ) -> dict[str, str]:
     """Return the category of the task for each category of the labels that counts."""
     has = listed(content.categories, most=100) or "none"
-    if given is None:
+    if mapping is None:
         words = {**{category: category for category in categories}, **(words or {})}
         chosen = {word: words[word] for word in content.categories if word in words}
         if not chosen:
@@ -219,7 +219,7 @@ def _mapping(
                 f"{listed(words, most=20)}. Say with `mapping` what they are in the task."
             )
         return chosen
-    chosen = {str(word): category for word, category in given.items()}
+    chosen = {str(word): category for word, category in mapping.items()}
     absent = [name for name in chosen if name not in content.categories]
     if absent or not chosen:
         raise InputError(
@@ -252,9 +252,9 @@ def _find_images(content: LabelSet, warnings: list[Notice]) -> list[tuple[Labell
     placed = [(image, image_path(img_dir, image.file_name)) for image in content.images]
     missing = [image.file_name for image, path in placed if not os.path.isfile(path)]
     if len(missing) == len(placed):
-        what = f"none of its {len(placed)} images is in {img_dir}" if placed else "lists no image"
+        reason = f"none of its {len(placed)} images is in {img_dir}" if placed else "lists no image"
         raise InputError(
-            f"{content.path}: {what}{f' (first: {missing[0]})' if missing else ''}. "
+            f"{content.path}: {reason}{f' (first: {missing[0]})' if missing else ''}. "
             "Give the folder that its file names are relative to."
         )
     if missing:
@@ -273,25 +273,25 @@ def _mapped(
     """Return the boxes that count, with areas to ignore; `warnings` takes the others."""
     # An area that is ignored for any category is so for each one of the task.
     one_word = {target: word for word, target in mapping.items()}.values()
-    kept, others = list[LabelledBox](), Counter[str]()
+    kept, n_unmapped = list[LabelledBox](), Counter[str]()
     for box in content.boxes:
         if box.category in mapping:
             kept.append(box)
         elif box.category == ANY:
             kept += [replace(box, category=word) for word in one_word]
         else:
-            others[box.category] += 1
+            n_unmapped[box.category] += 1
     kept += [
         LabelledBox(image.image_id, word, EVERYWHERE, iscrowd=True)
         for image in content.images
         for word in content.unchecked(image.image_id, mapping)
     ]
-    if others:
-        counts = [f"{category} {n}" for category, n in others.most_common()]
+    if n_unmapped:
+        counts = [f"{category} {n}" for category, n in n_unmapped.most_common()]
         warnings.append(
             Notice(
                 "categories-not-mapped",
-                f"boxes of categories that the mapping lacks, left out: {others.total()} "
+                f"boxes of categories that the mapping lacks, left out: {n_unmapped.total()} "
                 f"({listed(counts, most=10)})",
                 severity="note",
             )
@@ -335,12 +335,12 @@ def _record(
     height, width = size
     xywh = np.array([box.xywh for box in boxes], np.float64).reshape(-1, 4)
     with np.errstate(over="ignore"):
-        given = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
-    clipped = given.clip(0, [width, height, width, height])
+        corners = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
+    clipped = corners.clip(0, [width, height, width, height])
     flat = (xywh[:, 2:] <= 0).any(1)
     outside = ~flat & (clipped[:, 2:] <= clipped[:, :2]).any(1)
     kept = ~flat & ~outside
-    beyond = kept & (np.abs(given - clipped) > 1).any(1)
+    beyond = kept & (np.abs(corners - clipped) > 1).any(1)
     for kind, boxes_at_fault in (("flat", flat), ("outside", outside), ("clipped", beyond)):
         if boxes_at_fault.any():
             faults[kind][image.image_id] = int(boxes_at_fault.sum())

@@ -172,7 +172,7 @@ def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
 
 
 def find_data_root(
-    config_path: Path, task: str, in_file: str | None, given: PathLike | None
+    config_path: Path, task: str, in_file: str | None, data_root: PathLike | None
 ) -> Path:
     """Find the folder with the data of a config file.
 
@@ -184,7 +184,7 @@ def find_data_root(
         What it describes, for messages.
     in_file : str, optional
         The file's ``data_root``, relative to it; counts last.
-    given : path-like, optional
+    data_root : path-like, optional
         By the user; goes before the environment variable `ROOT_VARIABLE`, which goes before
         `in_file`.
 
@@ -193,13 +193,13 @@ def find_data_root(
     InputError
         If there is none, or no such folder.
     """
-    chosen = given or os.environ.get(ROOT_VARIABLE)
+    chosen = data_root or os.environ.get(ROOT_VARIABLE)
     root = Path(chosen) if chosen else config_path.parent / in_file if in_file else None
     if root is not None and root.is_dir():
         return root
-    what = "is not given" if root is None else f"{root} does not exist"
+    fault = "is not given" if root is None else f"{root} does not exist"
     raise InputError(
-        f"The folder with the data of task {task!r} {what}. Give it as `data_root` "
+        f"The folder with the data of task {task!r} {fault}. Give it as `data_root` "
         f"(--data-root DIR), or set {ROOT_VARIABLE}, or write `data_root` in {config_path}."
     )
 
