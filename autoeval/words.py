@@ -22,6 +22,7 @@ OF_INPUT = frozenset(
         "category-numbers-differ",
         "category-numbers-guessed",
         "detectors-elsewhere",
+        "image-numbers-ambiguous",
         "images-merged",
         "images-not-covered",
         "labelled-twice",

@@ -74,6 +74,7 @@ OF_POOL = frozenset(
         "category-numbers-differ",
         "category-numbers-guessed",
         "copies-left-out",
+        "image-numbers-ambiguous",
         "images-merged",
         "images-not-covered",
         "images-not-placed",

@@ -86,6 +86,9 @@ class ImageMatches:
         splits, such as ``train/1.jpg`` and ``val/1.jpg``.
     merged : tuple of str
         Ids under which images of several file names were matched with one.
+    two_readings : tuple of tuple of str
+        Where numbers were taken for ids, and as stems of file names place as many images: of each
+        number that is then another image its name, and the known image by its id and by the stem.
     """
 
     index: np.ndarray
@@ -93,6 +96,7 @@ class ImageMatches:
     possible: frozenset[int] = frozenset()
     other_split: tuple[tuple[str, str], ...] = ()
     merged: tuple[str, ...] = ()
+    two_readings: tuple[tuple[str, str, str], ...] = ()
 
     def by_rules(self, known: str) -> tuple[Notice, ...]:
         """Say how images were matched, where that was not by one of `PLAIN_RULES`.
@@ -105,7 +109,8 @@ class ImageMatches:
         Returns
         -------
         tuple of Notice
-            At most one notice each of rules, of other splits and of merged images.
+            At most one notice each of rules, of other splits, of merged images, and of numbers that
+            may be ids or stems of file names.
         """
         notices: tuple[Notice, ...] = ()
         counts = Counter(rule for rule in self.rules if rule)
@@ -134,6 +139,17 @@ class ImageMatches:
                 "id: if files of several cameras were joined, give each image an id of its own"
             )
             notices += (Notice("images-merged", text),)
+        if self.two_readings:
+            examples = [
+                f"{name} is {by_id} by ids and {by_stem} by file names"
+                for name, by_id, by_stem in self.two_readings
+            ]
+            text = (
+                f"images were matched with {known} by ids, and their numbers are file names there, "
+                f"too, of other images: {listed(examples, 3)}. If file names are meant, every "
+                "number is wrong: write the file name of each image as 'file_name'"
+            )
+            notices += (Notice("image-numbers-ambiguous", text),)
         return notices
 
 
@@ -467,7 +483,44 @@ def match_images(
         if image_id is not None and name is not None:
             names_at[int(index[k]), image_id].add(name)
     merged = tuple(image_id for (_, image_id), of_id in names_at.items() if len(of_id) > 1)
-    return ImageMatches(index, tuple(rules), possible, tuple(other_split), merged)
+    two_readings = _by_stems_instead(fields, known_fields, index, rules)
+    return ImageMatches(index, tuple(rules), possible, tuple(other_split), merged, two_readings)
+
+
+def _by_stems_instead(
+    fields: _Fields, known: _Fields, index: np.ndarray, rules: Sequence[str]
+) -> tuple[tuple[str, str, str], ...]:
+    """Return `ImageMatches.two_readings`; empty where stems of file names place fewer images.
+
+    fields, known: of the N images and of those known, of which one side has no file names
+    index (N,), rules: how they were matched
+    """
+    if bool(any(fields.file_name)) == bool(any(known.file_name)):
+        return ()
+    if not {rule for rule in rules if rule} <= {rule.name for rule in BY_ID}:
+        return ()
+    keys, known_keys = (
+        [_number(i or "") for i in side.image_id]
+        if not any(side.file_name)
+        else [_numbered_stem(name or "") for name in side.file_name]
+        for side in (fields, known)
+    )
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, key in enumerate(known_keys):
+        places[key].append(place)
+    by_stem = [at[0] if len(at := places.get(key, [])) == 1 else MISSING for key in keys]
+    by_id = index.tolist()
+    if sum(at >= 0 for at in by_stem) < sum(at >= 0 for at in by_id):
+        return ()
+    names = [
+        name or image_id or ""
+        for name, image_id in zip(known.file_name, known.image_id, strict=True)
+    ]
+    return tuple(
+        (fields.file_name[k] or fields.image_id[k] or "", names[first], names[second])
+        for k, (first, second) in enumerate(zip(by_id, by_stem, strict=True))
+        if min(first, second) >= 0 and first != second
+    )
 
 
 class _Trial(NamedTuple):
@@ -631,7 +684,9 @@ def _matched_by_rules(fields: _Fields, known: _Fields) -> _Matching:
             trial = state.best(with_name, families, trial)
         state.take(trial)
     if rest:
-        state.take(state.best(rest, (BY_ID, ID_IS_STEM), _Trial({}, {})))
+        # 000012 is 000012.jpg rather than the image with the id 12.
+        ids_or_stems = (BY_ID[:1], ID_IS_STEM[:2], BY_ID, ID_IS_STEM)
+        state.take(state.best(rest, ids_or_stems, _Trial({}, {})))
         # A word is no number that could be either, so that it may still be a stem.
         left = [k for k in rest if state.index[k] < 0]
         words = [k for k in left if not _WHOLE.fullmatch(ids[k] or "0")]

@@ -172,6 +172,46 @@ def test_a_list_of_ids_alone():
     np.testing.assert_array_equal(match_images(stems, images).index, range(4))
 
 
+def test_numbers_that_may_be_ids_or_file_names_are_warned_of():
+    """Ids count from 1 and files from 0, or the reverse; where 0 and the last have no box."""
+    from_1 = [LabelledImage(str(k + 1), f"{k:06}.jpg", None) for k in range(60)]
+    from_0 = [LabelledImage(str(k), f"{k + 1:06}.jpg", None) for k in range(60)]
+    for images, shift in ((from_1, -1), (from_0, 0)):
+        numbers = [Named(str(k), None) for k in range(1, 59)]
+        matches = match_images(numbers, images)
+        np.testing.assert_array_equal(matches.index, np.arange(1, 59) + shift)
+        assert len(matches.two_readings) == 58
+        (warning,) = matches.by_rules("val.json")
+        assert (warning.code, warning.severity) == ("image-numbers-ambiguous", "warning")
+        # labels with names on a pool of numbers alone
+        pool = [LabelledImage(str(k), str(k), None) for k in range(1, 59)]
+        (warning,) = match_images(images, pool).by_rules("the pool")
+        assert warning.code == "image-numbers-ambiguous"
+    assert match_images([Named("2", None)], from_1).two_readings == (
+        ("2", "000001.jpg", "000002.jpg"),
+    )
+    every_id = [Named(str(k), None) for k in range(1, 61)]  # 60 is no file name
+    assert match_images(every_id, from_1).by_rules("val.json") == ()
+    every_stem = [Named(str(k), None) for k in range(60)]  # 0 is no id
+    np.testing.assert_array_equal(match_images(every_stem, from_1).index, range(60))
+    assert match_images(every_stem, from_1).by_rules("val.json") == ()
+
+
+def test_ids_that_are_stems_are_no_two_readings():
+    coco = [LabelledImage(str(k), f"val2017/{k:012}.jpg", None) for k in (139, 285, 632)]
+    numbers = [Named(str(k), None) for k in (139, 632)]
+    assert match_images(numbers, coco).by_rules("val.json") == ()
+
+
+def test_a_number_with_leading_zeros_is_a_file_name_rather_than_an_id():
+    from_1 = [LabelledImage(str(k + 1), f"{k:06}.jpg", None) for k in range(60)]
+    matches = match_images([Named(f"{k:06}", None) for k in range(1, 59)], from_1)
+    np.testing.assert_array_equal(matches.index, range(1, 59))
+    assert matches.by_rules("val.json") == ()
+    others = [LabelledImage(str(k), f"{k}.jpg", None) for k in range(9)]
+    np.testing.assert_array_equal(match_images([Named("007", None)], others).index, [7])
+
+
 def test_what_was_matched_how():
     assert match_images(names("a.jpg"), known("val/a.jpg")).by_rules("x") == ()
     (note,) = match_images(names("a.jpg", "b.jpg"), known("a.jpg", "b.png")).by_rules("val.json")
