@@ -173,8 +173,30 @@ def test_other_words_for_a_number_are_a_conflict():
     assert warned({"1": "person", "9": "boat"}) == ()
     assert warned({"1": "Person", "3": "car"}) == ()  # which is only spelt otherwise
     (warning,) = warned({"1": "bus", "3": "car"})
-    assert warning.code == "category-numbers-differ"
+    assert (warning.code, warning.severity) == ("category-numbers-differ", "warning")
     assert warning.endswith("others: 1 is bus, not person")
+
+
+@pytest.mark.parametrize(
+    ("own", "severity"),
+    [
+        ({"1": "truck", "2": "Person", "3": "car"}, "note"),  # all words of the labels
+        ({"1": "car", "2": "truck"}, "note"),  # some of them
+        ({"1": "car", "2": "lorry"}, "warning"),
+    ],
+)
+def test_an_export_that_numbers_known_words_anew_is_no_conflict(own, severity):
+    box = {"image_id": 7, "bbox": [1, 2, 3, 4], "score": 0.5}
+    document = {
+        "images": [{"id": 7, "file_name": "a.jpg"}],
+        "categories": [{"id": int(number), "name": word} for number, word in own.items()],
+        "annotations": [{**box, "category_id": int(number)} for number in own],
+    }
+    for known in ({"numbers": COCO}, {"numbers": COCO, "words": [*COCO.values()]}):
+        read = read_predictions(document, **known)
+        assert [read.categories[k].lower() for k in read.label] == [w.lower() for w in own.values()]
+        (notice,) = [of for of in read.warnings if of.code == "category-numbers-differ"]
+        assert notice.severity == severity
 
 
 def test_numbers_of_the_labels():
