@@ -25,7 +25,7 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import normal_id
 from autoeval.runtime.files import PathLike, read_yaml
-from autoeval.words import Notice, Severity, listed
+from autoeval.words import Notice, listed
 
 LABELS = "labels"
 FROM_0 = "0"
@@ -205,8 +205,10 @@ def find_words(
         # Programs number the categories of an export anew: known words say which are meant. The
         # list beside text files may be of other files.
         by_words = not positions and numbering.used == LABELS and {*numbers.values()} <= {*known}
-        severity: Severity = "note" if by_words else "warning"
-        warnings = (*warnings, Notice("category-numbers-differ", conflict, severity))
+        notice = Notice(
+            "category-numbers-differ", conflict, severity="note" if by_words else "warning"
+        )
+        warnings = (*warnings, notice)
     words: dict[tuple[Any, Any], str] = {}
     for number, word in kinds:
         given = chosen[normal_id(number)] if word is None else str(word)
