@@ -495,16 +495,18 @@ def _by_stems_instead(
     fields, known: of the N images and of those known, of which one side has no file names
     index (N,), rules: how they were matched
     """
-    if bool(any(fields.file_name)) == bool(any(known.file_name)):
+    by_names = any(fields.file_name)
+    if bool(by_names) == bool(any(known.file_name)):
         return ()
     if not {rule for rule in rules if rule} <= {rule.name for rule in BY_ID}:
         return ()
-    keys, known_keys = (
-        [_number(i or "") for i in side.image_id]
-        if not any(side.file_name)
-        else [_numbered_stem(name or "") for name in side.file_name]
-        for side in (fields, known)
-    )
+    with_names, with_ids = (fields, known) if by_names else (known, fields)
+    files = [(name or "").rpartition("/")[2] for name in with_names.file_name]
+    stems = [without_suffix(file) for file in files]
+    stems = [(stem.lstrip("0") or "0") if stem.isdecimal() else stem for stem in stems]
+    ids = [image_id or "" for image_id in with_ids.image_id]
+    ids = [(name.lstrip("0") or "0") if name.isdecimal() else name for name in ids]
+    keys, known_keys = (stems, ids) if by_names else (ids, stems)
     places: dict[str, list[int]] = defaultdict(list)
     for place, key in enumerate(known_keys):
         places[key].append(place)

@@ -614,7 +614,9 @@ def labels_of_plan(
     cut = "images-without-box-over-threshold" in {warning.code for warning in plan.warnings}
     over = plan.score_thr if cut else None
     labels = labels_on(labels, plan.found.images, plan_words, over)
-    return labels if words else in_categories(labels, plan.detector_words)
+    if words or not plan.detector_words:
+        return labels
+    return in_categories(labels, plan.detector_words)
 
 
 def labelled_part(
