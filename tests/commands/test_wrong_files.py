@@ -207,15 +207,17 @@ def swapped(labels, predictions, path):
 def test_the_categories_of_a_file_go_before_the_numbers_of_the_fit(fitted, tmp_path, capsys):
     _, plain = estimate(tmp_path, fitted[1], name="plain")
     assert "has its own words for numbers" not in said(capsys)
-    _, other = estimate(tmp_path, swapped(*fitted, tmp_path / "own.json"))
+    _, other = estimate(tmp_path, swapped(*fitted, tmp_path / "own.json"), "--verbose")
     assert "2 is thing 0, not thing 1" in said(capsys)
+    severities = {notice["code"]: notice["severity"] for notice in other["warning_codes"]}
+    assert severities["category-numbers-differ"] == "note"  # all words are known
     assert other["value"] == plain["value"] and other["per_category"] == plain["per_category"]
 
 
 def test_the_categories_of_a_file_go_before_the_numbers_of_the_labels(fitted, tmp_path, capsys):
     table = json.loads((tmp_path / "fit/result.json").read_text())["per_source"]
     capsys.readouterr()
-    assert fit(tmp_path, fitted[0], swapped(*fitted, tmp_path / "own.json")) == 0
+    assert fit(tmp_path, fitted[0], swapped(*fitted, tmp_path / "own.json"), "--verbose") == 0
     assert "2 is thing 0, not thing 1" in said(capsys)
     assert json.loads((tmp_path / "fit/result.json").read_text())["per_source"] == table
 
