@@ -49,7 +49,7 @@ NEEDS_A_NETWORK := tests/golden/test_golden.py::test_results_are_as_recorded[cou
 test-pythons: $(addprefix test-python,$(PYTHONS))
 
 test-python%:
-	@if ! python$* -c "" 2>/dev/null; then echo "no Python $* here: its tests are left out"; else \
+	@if ! python$* -c "import ensurepip" 2>/dev/null; then echo "no Python $* here: its tests are left out"; else \
 	python$* -m venv .venv-$* && \
 	.venv-$*/bin/pip install --quiet --no-compile . pytest pytest-xdist hypothesis pycocotools && \
 	OMP_NUM_THREADS=1 .venv-$*/bin/python -P -m pytest -n 2 -m "$(EVERYWHERE) and not rare" $(FILES_TESTS) \

@@ -501,11 +501,8 @@ def _by_stems_instead(
     if not {rule for rule in rules if rule} <= {rule.name for rule in BY_ID}:
         return ()
     with_names, with_ids = (fields, known) if by_names else (known, fields)
-    files = [(name or "").rpartition("/")[2] for name in with_names.file_name]
-    stems = [without_suffix(file) for file in files]
-    stems = [(stem.lstrip("0") or "0") if stem.isdecimal() else stem for stem in stems]
-    ids = [image_id or "" for image_id in with_ids.image_id]
-    ids = [(name.lstrip("0") or "0") if name.isdecimal() else name for name in ids]
+    stems = [_number(without_suffix(base_name(name or ""))) for name in with_names.file_name]
+    ids = [_number(image_id or "") for image_id in with_ids.image_id]
     keys, known_keys = (stems, ids) if by_names else (ids, stems)
     places: dict[str, list[int]] = defaultdict(list)
     for place, key in enumerate(known_keys):

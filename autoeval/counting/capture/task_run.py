@@ -137,9 +137,9 @@ def run_task(
     split : CaptureSplit
         The items.
     task : CaptureTask
-        What is asked.
+        The question.
     counter : Counter
-        That is asked.
+        That answers it.
     book : PromptBook
         The wording of questions.
     journal : CellJournal
@@ -352,11 +352,11 @@ class CaptureTask:
     answer : str
         Field of an item that has the right answer.
     kind : {"count", "choice"}
-        Whether a number or a pattern is asked for.
+        Whether the question is for a number or for a pattern.
     oracle_fact : str, optional
         Fact that the question gives away, see `fact`.
     samples : int
-        How often each question is asked.
+        Answers that are requested to each question.
     prompted_confidence : bool
         Whether the question asks for a confidence, too.
     """
