@@ -27,13 +27,27 @@ _TIE = 2.0**-20
 
 
 class Matches(NamedTuple):
-    """What becomes of N detections at ten IoU thresholds, (10, N) bool each."""
+    """What becomes of N detections at each of `IOU_THRESHOLDS`; those that are neither are false.
+
+    Parameters
+    ----------
+    hits : ndarray of shape (10, N), bool
+        True positives.
+    ignored : ndarray of shape (10, N), bool
+        Detections that count neither as right nor as wrong; see `match_detections`.
+    """
 
     hits: np.ndarray  # true positives
     ignored: np.ndarray
 
     def of(self, chosen: np.ndarray) -> Matches:
-        """Return those of some detections, by a mask or indices."""
+        """Return the matches of some of the detections.
+
+        Parameters
+        ----------
+        chosen : ndarray of shape (N,), bool, or (k,), int
+            A mask, or positions in the order wanted.
+        """
         return Matches(self.hits[:, chosen], self.ignored[:, chosen])
 
 
@@ -42,8 +56,19 @@ def top_detections(
 ) -> np.ndarray:
     """Select the best `limit` of N detections of each category in each image.
 
-    `image`, `label` and `scores` are (N,). Returns indices by image and category, by descending
-    score in each; equal scores keep their order.
+    Parameters
+    ----------
+    image, label : ndarray of shape (N,), int
+        Image and category of each detection.
+    scores : ndarray of shape (N,)
+    limit : int
+        By default the 100 of COCO's evaluation.
+
+    Returns
+    -------
+    ndarray of shape (k,), int64
+        Positions of the detections by image and category, by descending score in each; equal scores
+        keep their order.
 
     Examples
     --------
@@ -71,13 +96,28 @@ def match_detections(
     A detection takes the free labelled box of highest IoU, if that reaches the threshold; of equal
     IoU the last. Without one it may lie in a crowd region, where it is ignored: any number of
     detections may, and the share of the detection inside the region takes the place of the IoU.
-    Detections of negative area that match nothing are ignored, too.
+    Detections of negative area that match nothing are ignored, too. Source:
+    `pycocotools.cocoeval.COCOeval.evaluateImg`.
 
-    Detections (N, 4), those of a cell by descending score, and labelled boxes (M, 4) are xyxy,
-    pixels; a cell is a number for each image and category. `crowd` (M,) marks a crowd, none by
-    default; `present` (..., M) says which labelled boxes exist, in each of several versions of the
-    labels. Returns true positives and ignored detections (..., 10, N) at each of `IOU_THRESHOLDS`;
-    others are false positives.
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        Detections as xyxy, pixels; those of a cell by descending score.
+    cell : ndarray of shape (N,), int
+        A number for each image and category.
+    labelled, labelled_cell : ndarray of shape (M, 4) and (M,), int
+        Labelled boxes as xyxy, pixels, and the cell of each.
+    crowd : ndarray of shape (M,), bool, optional
+        Which labelled boxes mark crowds; by default none.
+    present : ndarray of shape (..., M), bool, optional
+        Which labelled boxes exist, in each of several versions of the labels; by default one
+        version with all of them.
+
+    Returns
+    -------
+    matched, ignored : ndarray of shape (..., 10, N), bool
+        True positives, and detections that are ignored, at each of `IOU_THRESHOLDS`; others are
+        false positives. By default of shape (10, N).
 
     Examples
     --------
@@ -104,11 +144,11 @@ def match_weighted(
     labelled_cell: np.ndarray,
     weights: np.ndarray,
 ) -> np.ndarray:
-    """Return the weight of the labelled box that each detection is matched to, (10, N).
+    """Match detections to labelled boxes that are only probable, for the weight of each match.
 
     A detection takes the free box of its cell with the highest weight, of those whose IoU reaches
-    the threshold; of equal weights that of the highest IoU. 0 without one. With weights of 1 these
-    are the true positives of `match_detections`.
+    the threshold; of equal weights that of the highest IoU. With weights of 1 the result is the
+    true positives of `match_detections`.
 
     Parameters
     ----------
@@ -116,9 +156,15 @@ def match_weighted(
         Detections as xyxy, pixels; those of a cell by descending score.
     cell : ndarray of shape (N,), int
         A number for each image and category.
-    labelled, labelled_cell : ndarray of shape (M, 4) and (M,)
+    labelled, labelled_cell : ndarray of shape (M, 4) and (M,), int
+        Labelled boxes as xyxy, pixels, and the cell of each.
     weights : ndarray of shape (M,)
         In [0, 1], such as the probability that the box is an object.
+
+    Returns
+    -------
+    ndarray of shape (10, N)
+        Weight of the box that each detection takes at each of `IOU_THRESHOLDS`; 0 without one.
 
     Examples
     --------
@@ -193,9 +239,17 @@ def _take_boxes(
 
 
 def image_ranks(image_ids: Sequence[str]) -> np.ndarray:
-    """Return the place of each image (M,) by ascending id: pycocotools ranks equal scores by it.
+    """Return the place of each image by ascending id: pycocotools ranks equal scores by it.
 
-    Ids that are all whole numbers are compared as numbers, others as text.
+    Parameters
+    ----------
+    image_ids : sequence of str
+        Of M images. Ids that are all whole numbers are compared as numbers, others as text.
+
+    Returns
+    -------
+    ndarray of shape (M,), int64
+        From 0; equal ids keep their order.
 
     Examples
     --------
@@ -213,7 +267,15 @@ def image_ranks(image_ids: Sequence[str]) -> np.ndarray:
 def match_categories(detections: Boxes, truth: Boxes) -> Matches:
     """Match the 100 best detections of each image and category to labelled boxes of the same.
 
-    See `match_detections`; detections beyond the 100 are ignored.
+    Parameters
+    ----------
+    detections, truth : Boxes
+        N detections, and labels, on the same images and in the same categories.
+
+    Returns
+    -------
+    Matches
+        As of `match_detections`, in the order of the detections; those beyond the 100 are ignored.
     """
     top = top_detections(detections.image, detections.label, detections.scores)
     several = 1 + max(detections.label.max(initial=0), truth.label.max(initial=0))
@@ -232,8 +294,18 @@ def rank_categories(
 ) -> list[RankedDetections]:
     """Match detections to labelled boxes and rank those of each category by their scores.
 
-    `matches` is what `match_categories` returns for both, where that is known already. Equal scores
-    are in the order of the ids of their images, see `image_ranks`, and of the file.
+    Parameters
+    ----------
+    detections, truth : Boxes
+        Detections, and labels, on the same images and in the same K categories.
+    matches : Matches, optional
+        What `match_categories` returns for both, where that is known already.
+
+    Returns
+    -------
+    list of RankedDetections
+        One for each category, at `IOU_THRESHOLDS`. Equal scores are in the order of the ids of
+        their images, see `image_ranks`, and then of the file. Crowds are no labelled objects.
     """
     matched, ignored = matches or match_categories(detections, truth)
     ranks = image_ranks([image.image_id for image in truth.images])[detections.image]
@@ -256,10 +328,15 @@ def rank_categories(
 
 
 class MeanAP:
-    """Mean average precision over a set of images; labels index into `categories`.
+    """Mean average precision over a set of images.
 
     Source: COCO's box evaluation (IoU .50 to .95 by .05, 101 recall points, 100 detections an image
     and category), unrounded.
+
+    Parameters
+    ----------
+    categories : sequence of str
+        Names of the K categories; the labels of boxes index into them.
 
     Examples
     --------
@@ -278,9 +355,16 @@ class MeanAP:
     def update(
         self, detections: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
     ) -> None:
-        """Take in one image: detections, and labelled boxes (M, 4), xyxy, pixels.
+        """Take in one image.
 
-        `iscrowd` (M,) marks regions in which detections are ignored.
+        Parameters
+        ----------
+        detections : Detections
+            What was detected on it.
+        boxes, labels : ndarray of shape (M, 4) and (M,), int
+            Labelled boxes as xyxy, pixels, and the category of each.
+        iscrowd : ndarray of shape (M,), bool
+            Which of them are regions in which detections are ignored.
         """
         self._found.append(detections)
         labels, iscrowd = np.asarray(labels, np.int64), np.asarray(iscrowd, bool)
@@ -292,9 +376,13 @@ class MeanAP:
         return sum(len(labels) for labels, _, _ in self._truth)
 
     def compute(self) -> dict[str, float]:
-        """Return ``mAP``, ``mAP50`` and ``mAP75`` in [0, 1]; NaN without labelled boxes.
+        """Return the mean over the categories that have a labelled box.
 
-        With several categories each of them also per category, as ``mAP/<category>``.
+        Returns
+        -------
+        dict of str to float
+            ``mAP``, ``mAP50`` and ``mAP75`` in [0, 1]; NaN without labelled boxes. With several
+            categories each of them also per category, as ``mAP/<category>``.
         """
         every = self._average_precisions()
         labelled = every[~np.isnan(every[:, 0])]
@@ -329,5 +417,15 @@ class MeanAP:
 
 
 def coco_summary(levels: np.ndarray) -> dict[str, np.ndarray]:
-    """Return mAP, mAP50 and mAP75, (...) each, of what is known at `IOU_THRESHOLDS`, (10, ...)."""
+    """Summarise a quantity that is known at each of `IOU_THRESHOLDS`, such as average precision.
+
+    Parameters
+    ----------
+    levels : ndarray of shape (10, ...)
+
+    Returns
+    -------
+    dict of str to ndarray of shape (...)
+        ``mAP``, the mean over the thresholds; ``mAP50`` and ``mAP75``, those at IoU .5 and .75.
+    """
     return {"mAP": levels.mean(axis=0), "mAP50": levels[0], "mAP75": levels[5]}

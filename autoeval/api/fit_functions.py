@@ -133,8 +133,7 @@ def fit(
             "--score-thr goes with --target precision, recall or f1. A fit learns all thresholds: "
             "name one when you estimate."
         )
-    if target in MEASURES:
-        target = named_target(target, score_thr, iou)
+    target = named_target(target, score_thr, iou)
     group = None if group is None else str(group)  # a name, also where somebody numbers groups
     typed: dict[str, Any] = {"img_dir": img_dir, "group": group, "trained_here": trained_here}
     typed |= {"categories": categories, "data_root": data_root}

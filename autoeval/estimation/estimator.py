@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.measures import AP_TARGETS, IOUS, OperatingPoint, points_at
+from autoeval.accuracy.measures import AP_TARGETS, IOUS, OperatingPoint, find_target, points_at
 from autoeval.boxes import Categories, words_of
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
@@ -273,7 +273,8 @@ class AccuracyEstimator:
         InputError
             If there is no such target, or the rows do not have what it needs.
         """
-        return self if target == self.target else replace(self, target=target, fit_result_=None)
+        name = find_target(target).name
+        return self if name == self.target else replace(self, target=name, fit_result_=None)
 
     def at_floor(self, floor: float) -> Self:
         """Return the same fit for files that begin at another score; see `Site.floor`.

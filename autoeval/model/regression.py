@@ -168,10 +168,16 @@ class Regression:
         Raises
         ------
         InputError
-            If there is no such target, `level` is not in (0, 1), a column is missing, a site is in
-            two groups, or no pair has the target.
+            If there is no such target, it is that of one category, `level` is not in (0, 1), a
+            column is missing, a site is in two groups, or no pair has the target.
         """
         find_target(self.target)
+        whole, category = self.target.partition("/")[::2]
+        if category:
+            raise InputError(
+                f"Expected a target of all categories, {whole}, but got {self.target}: an estimate "
+                "has each category in `per_category`."
+            )
         if not self.target.startswith("mAP") and OperatingPoint.of(self.target) is None:
             raise InputError(
                 f"The method '{DEFAULT_METHOD}' estimates mAP, and precision, recall and F1 at a "

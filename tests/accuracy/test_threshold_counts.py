@@ -18,6 +18,7 @@ from autoeval.accuracy.measures import (
     find_target,
     image_counts,
     influence_on,
+    named_target,
     value_of,
 )
 from autoeval.errors import InputError
@@ -106,6 +107,19 @@ def test_a_curve_holds_the_counts_at_every_hundredth_and_survives_packing():
     between = counts_at(curve, OperatingPoint("recall", 0.305))
     ends = [counts_at(curve, OperatingPoint("recall", t)) for t in (0.3, 0.31)]
     assert between == pytest.approx(np.mean(ends, axis=0), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "normal"),
+    [
+        ("recall@.30", "recall@0.3"),
+        ("f1@0.25:0.50", "f1@0.25"),
+        ("precision@.5:.750/a/b", "precision@0.5:0.75/a/b"),
+        ("mAP50/car", "mAP50/car"),
+    ],
+)
+def test_a_target_has_one_name_however_its_numbers_are_written(name, normal):
+    assert find_target(name).name == normal == named_target(name)
 
 
 @pytest.mark.parametrize(

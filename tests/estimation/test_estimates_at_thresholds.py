@@ -155,6 +155,20 @@ def test_a_fit_of_recall_is_that_for_its_target(sets, estimator, site):
     )
 
 
+def test_a_threshold_written_otherwise_is_the_same_target(estimator):
+    fitted = estimator.for_target("recall@0.4")
+    assert estimator.for_target("recall@.40:.50").target == "recall@0.4"
+    assert fitted.for_target("recall@.4") is fitted
+
+
+@pytest.mark.parametrize("target", ["recall@0.4/car", "recall@0.4/dog", "mAP50/car"])
+def test_one_category_is_no_target_of_a_fit(sets, estimator, target):
+    with pytest.raises(InputError, match="of all categories"):
+        estimator.for_target(target)
+    with pytest.raises(InputError, match="of all categories"):
+        fit_sets(sets, context={}, settings=FitSettings(target))
+
+
 def assert_known_by_definition(beside, undefined):
     ends = ("value", "lower", "upper")
     for measure in ("recall", "f1"):
