@@ -352,7 +352,7 @@ def warnings_of_fit(val: Case, change: Change) -> dict[str, object]:
     warnings = (
         *check_floor(found, "the file", complete=False),
         *unseen_warning(unseen_share(found)),
-        *overconfident(found, rank_categories(found, val.truth)),
+        *overconfident(rank_categories(found, val.truth)),
     )
     return {"doubted": "yes" if warnings else "no"}
 

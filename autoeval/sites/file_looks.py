@@ -114,6 +114,16 @@ def open_lists(boxes: Boxes) -> Boxes:
 
     There is one where `FEWEST_FULL` images or more have as many boxes as any, `LEAST_LIMIT` or
     more.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Of a file, on at least one image.
+
+    Returns
+    -------
+    Boxes
+        All of them where there is no limit; none where all lists are full.
     """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     full = n_boxes == n_boxes.max()
@@ -128,6 +138,11 @@ def begin_apart(boxes: Boxes) -> bool:
     Where boxes are drawn independently over one threshold, a list of n boxes holds none of the
     lowest share q of all boxes with probability (1 - q)^n. More lists do so where each was cut: by
     `MOST_ERRORS` standard errors.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Of a file; at least one.
     """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     lowest = np.full(len(boxes.images), np.inf, boxes.scores.dtype)  # score of each image
@@ -388,7 +403,18 @@ class ConfidentBoxes(NamedTuple):
 
     @classmethod
     def of(cls, boxes: Boxes) -> ConfidentBoxes:
-        """Look at the boxes over .5; without one `alone` is 1 and `overlapping` 0."""
+        """Look at the boxes of one set of images.
+
+        Parameters
+        ----------
+        boxes : Boxes
+            All of them, the less confident ones included.
+
+        Returns
+        -------
+        ConfidentBoxes
+            Without a confident box `n` is 0, `alone` 1 and `overlapping` 0.
+        """
         sure = np.flatnonzero(boxes.scores > SURE)
         cell = boxes.image * len(boxes.categories) + boxes.label
         corners = boxes.boxes.astype(np.float64)
@@ -450,14 +476,17 @@ def unlike_fit(
 
 
 def overlaps_of(boxes: Boxes) -> tuple[int, ...]:
-    """Count the pairs of boxes of one word by their IoU, in `CELLS` cells from `PAIRED` to 1.
+    """Count the pairs of boxes of one word in one image by their IoU.
 
-    Of many boxes those of the first images are counted, `MOST_BOXES` at most.
+    Parameters
+    ----------
+    boxes : Boxes
+        Of a file. Of more than `MOST_BOXES` those of the first images are counted.
 
     Returns
     -------
     tuple of int
-        `CELLS` counts.
+        Numbers of pairs in `CELLS` cells of equal width from an IoU of `PAIRED` to 1.
     """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     some = (np.cumsum(n_boxes) <= MOST_BOXES)[boxes.image]
@@ -560,7 +589,19 @@ class Looks:
 
     @classmethod
     def of(cls, boxes: Boxes) -> Looks:
-        """Look at the boxes of one file; `floors`, `overlaps` and the widening stay empty."""
+        """Look at the boxes of one file.
+
+        Parameters
+        ----------
+        boxes : Boxes
+            In the detector's words.
+
+        Returns
+        -------
+        Looks
+            Without `warnings`, `floors` and `overlaps`; the widening and the floor of a reference
+            are 0.
+        """
         return cls(
             boxes.categories,
             boxes.numbers,
@@ -594,7 +635,13 @@ class Looks:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Looks:
-        """Read what `to_dict` wrote."""
+        """Read what `to_dict` wrote.
+
+        Parameters
+        ----------
+        values : dict
+            By name of the field. ``overlaps`` and ``detector`` may be missing.
+        """
         return cls(
             **{
                 **{name: value for name, value in values.items() if name != "warning_codes"},
@@ -680,9 +727,15 @@ class Looks:
     def start_of(self, boxes: Boxes) -> ListStart:
         """Find out why new predictions begin where they do.
 
-        In this order: as those of the fit (within `SAME_FLOOR`); just over one of `floors`; cut
-        lists; few boxes, by chance; nearly as those of the fit (within `MOST_ABOVE`); few boxes,
-        not by chance.
+        The first that holds of: as those of the fit (within `SAME_FLOOR`); cut lists, each of which
+        begins at a score of its own; just over one of `floors`; cut lists, where nearly all are
+        full; few boxes, by chance; nearly as those of the fit (within `MOST_ABOVE`); few boxes, not
+        by chance.
+
+        Parameters
+        ----------
+        boxes : Boxes
+            New predictions.
 
         Raises
         ------

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from autoeval.accuracy.coco_evaluation import top_detections
+from autoeval.accuracy.coco_evaluation import AT_HALF
 from autoeval.accuracy.measures import RankedDetections
 from autoeval.boxes import BEYOND, Boxes, overlapping_pairs
 from autoeval.detections import CONFIDENT
@@ -98,7 +98,13 @@ def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tu
 
 
 def contradicted(warnings: Iterable[Notice]) -> bool:
-    """Whether labels may not be those of the boxes, by the codes of warnings."""
+    """Whether labels may not be those of the boxes.
+
+    Parameters
+    ----------
+    warnings : iterable of Notice
+        Of labels; those with a code of `CONTRADICTED` say so.
+    """
     return any(warning.code in CONTRADICTED for warning in warnings)
 
 
@@ -150,6 +156,11 @@ def lie_elsewhere(boxes: Boxes, other_boxes: Boxes) -> bool:
     As `of_other_images`, with the other boxes over .3 as labels: so it is with less than one in a
     hundred pairs of detectors at real sites, with none in both directions, and with more than half
     where images are exchanged (a test in `tests/sites/test_label_warnings.py`).
+
+    Parameters
+    ----------
+    boxes, other_boxes : Boxes
+        Of two detectors, on the same images.
     """
     return bool(of_other_images(boxes, other_boxes.where(other_boxes.scores > CONFIDENT)))
 
@@ -157,7 +168,15 @@ def lie_elsewhere(boxes: Boxes, other_boxes: Boxes) -> bool:
 def reference_elsewhere(boxes: Boxes, reference: Boxes) -> tuple[Notice, ...]:
     """Warn where boxes lie no more often on those of a reference than on those of other images.
 
-    See `lie_elsewhere`.
+    Parameters
+    ----------
+    boxes, reference : Boxes
+        Of a detector and of the reference detector, on the same images; see `lie_elsewhere`.
+
+    Returns
+    -------
+    tuple of Notice
+        One warning, or none.
     """
     if not lie_elsewhere(boxes, reference):
         return ()
@@ -386,13 +405,18 @@ def unseen_by_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """Count images with several labelled objects and no box, which the detector may not have seen.
 
     Of detectors that were run on all images, hardly more have no box than have a few, as many as a
-    third of their objects. One warning where the scores begin over .05, the images without a box
-    are more than three times those with a few by a twentieth of all, and at least five, and where
-    those with many boxes are at least as many as those with a few, and five. Of real sets of four
-    detectors, cut at four scores, less than one in a hundred that were run on all images are warned
-    of, and two thirds of those that were run on half of them (a test in
-    `tests/sites/test_label_warnings.py`). Where scores begin lower, no labels are needed; see
-    `unseen_images`.
+    third of their objects or one. Of the images with `SEVERAL` objects or more, one warning where
+    those without a box are at least five and exceed three times those with a few by more than a
+    twentieth of all, and where those with many boxes are at least five and as many as those with a
+    few. None where the scores begin at .05 or lower, for then no labels are needed, see
+    `unseen_images`, or where the file itself lists the images. Of real sets of four detectors, cut
+    at four scores, less than one in a hundred that were run on all images are warned of, and two
+    thirds of those that were run on half of them (a test in `tests/sites/test_label_warnings.py`).
+
+    Parameters
+    ----------
+    boxes, truth : Boxes
+        Of a detector, and labels, on the same images.
     """
     if boxes.lists_images or not boxes.floor > LOW_FLOOR:
         return ()
@@ -564,10 +588,16 @@ def label_warnings(
 def contradicted_by_boxes(
     boxes: Boxes, truth: Boxes, ranked: Sequence[RankedDetections]
 ) -> tuple[Notice, ...]:
-    """Return the warnings of labels that a detector's boxes contradict; see `label_warnings`."""
+    """Return the warnings of labels that a detector's boxes contradict.
+
+    Parameters
+    ----------
+    boxes, truth, ranked
+        As `label_warnings` takes them.
+    """
     return (
         *exchanged_words(boxes, truth),
-        *overconfident(boxes, ranked),
+        *overconfident(ranked),
         *unlabelled_objects(boxes, truth),
         *labels_elsewhere(boxes, truth),
         *unseen_by_labels(boxes, truth),
@@ -679,27 +709,23 @@ def never_predicted(
     )
 
 
-def overconfident(boxes: Boxes, ranked: Sequence[RankedDetections]) -> tuple[Notice, ...]:
+def overconfident(ranked: Sequence[RankedDetections]) -> tuple[Notice, ...]:
     """Compare the mean confidence of boxes over .3 with how many are right at an IoU of .5.
 
     One warning where confidence exceeds precision by more than .1 and by more than two standard
-    errors, over 20 boxes or more.
+    errors, over 20 boxes or more. Boxes that evaluation ignores do not count.
 
     Parameters
     ----------
-    boxes : Boxes
-        Of a detector.
     ranked : sequence of RankedDetections
-        What `rank_categories` returns for them, one a category.
+        What `rank_categories` returns for the boxes of a detector and labels, one a category.
     """
-    best = boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
-    sure = best.where(best.scores > CONFIDENT)
     right, scores = [], []
-    for k, ranking in enumerate(ranked):
-        mine = np.sort(sure.scores[sure.label == k])[::-1]
-        counts = ranking.counted[0, : len(mine)].astype(bool)
-        right.append(ranking.hits[0, : len(mine)][counts])
-        scores.append(mine[counts])
+    for ranking in ranked:
+        assert ranking.scores is not None
+        sure = (ranking.scores > CONFIDENT) & (ranking.counted[AT_HALF] > 0)
+        right.append(ranking.hits[AT_HALF][sure])
+        scores.append(ranking.scores[sure])
     n_boxes = sum(map(len, scores))
     if n_boxes < FEWEST_CONFIDENT:
         return ()

@@ -362,14 +362,28 @@ class Site:
     # The same site otherwise
 
     def noting(self, note: Notice) -> Self:
-        """Return the same with one more line of what was left out."""
+        """Return the same with one more line of what was left out.
+
+        Parameters
+        ----------
+        note : Notice
+        """
         return replace(self, left_out=(*self.left_out, note))
 
     def above(self, floor: float) -> Self:
-        """Return the same without the boxes of the detector that score under a floor in [0, 1].
+        """Return the same without the boxes of the detector that score under a floor.
 
-        Boxes are matched from the most confident one on, so those that stay match as before. The
-        site has truth.
+        Boxes are matched from the most confident one on, so those that stay match as before.
+
+        Parameters
+        ----------
+        floor : float
+            In [0, 1]; boxes with this score or a higher one stay.
+
+        Returns
+        -------
+        Site
+            The site has truth. Its reference, its looks and its `floor` stay as they are.
         """
         kept = self.boxes.scores >= floor
         boxes, matches = self.boxes.where(kept), self.evaluation.matches.of(kept)
@@ -388,8 +402,8 @@ class Site:
         Returns
         -------
         Site
-            The looks stay those of all. Images are matched one by one, so that matches stay;
-            probabilities of the reference are not kept.
+            The looks, the files of images and the evidence stay those of all. Images are matched
+            one by one, so that matches stay; probabilities of the reference are not kept.
         """
         blocks = None
         if self.blocks is not None:
@@ -410,13 +424,24 @@ class Site:
         )
 
     def without_images(self, dropped: Sequence[int] | np.ndarray) -> Self:
-        """Leave out the images of an index array."""
+        """Leave out some of the images; see `on_images`.
+
+        Parameters
+        ----------
+        dropped : sequence of int, or ndarray of shape (k,), int64
+            Positions in the images of the boxes.
+        """
         return self.on_images(np.setdiff1d(np.arange(len(self)), dropped))
 
     def at_most(self, most: int) -> Self:
-        """Keep so many images, drawn by a fixed seed, where there are more; in their order.
+        """Keep some of the images, drawn by a fixed seed, where there are too many; in their order.
 
         Drawn by the order of their ids: in which order a file lists them changes nothing.
+
+        Parameters
+        ----------
+        most : int
+            How many images stay at most.
         """
         if len(self) <= most:
             return self
@@ -425,11 +450,25 @@ class Site:
         return self.on_images(np.flatnonzero(np.isin(ranks, drawn)))
 
     def with_images(self, images: tuple[LabelledImage, ...]) -> Self:
-        """Return the same with other descriptions of its images, such as their sizes."""
+        """Return the same with other descriptions of its images, such as their sizes.
+
+        Parameters
+        ----------
+        images : tuple of LabelledImage
+            One for each image of the boxes and of the reference, in their order. Labels keep
+            theirs.
+        """
         return self._each(lambda boxes: replace(boxes, images=images))
 
     def knowing(self, names: Sequence[str]) -> Self:
-        """Return the same with more categories, where it lacks them: without a box."""
+        """Return the same with more categories, where it lacks them: without a box.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Categories of the boxes and of the reference; those that are new come last. Labels keep
+            theirs.
+        """
         categories = tuple(dict.fromkeys([*self.boxes.categories, *names]))
         return self._each(lambda boxes: replace(boxes, categories=categories))
 

@@ -242,24 +242,35 @@ def found(scores, words=("car", "bus"), label=0):
 )
 def test_overconfident(labelled, said):
     mine, true = found(np.full(N, 0.6)), truth(range(labelled))
-    warnings = overconfident(mine, rank_categories(mine, true))
+    warnings = overconfident(rank_categories(mine, true))
     assert "".join(warnings).startswith(said) and len(warnings) == bool(said)
 
 
 def test_boxes_that_nobody_is_sure_of_do_not_count():
     scores = np.where(np.arange(N) < 70, 0.7, 0.2)
     mine = found(scores)
-    assert overconfident(mine, rank_categories(mine, truth(range(70)))) == ()
-    (warning,) = overconfident(mine, rank_categories(mine, truth(range(70, 100))))
+    assert overconfident(rank_categories(mine, truth(range(70)))) == ()
+    (warning,) = overconfident(rank_categories(mine, truth(range(70, 100))))
     assert warning.startswith("0% of the 70 boxes") and "mean score is 0.70" in warning
     few = mine.where(np.arange(N) < 19)
-    assert overconfident(few, rank_categories(few, truth([]))) == ()
+    assert overconfident(rank_categories(few, truth([]))) == ()
 
 
 def test_boxes_in_a_crowd_are_neither_right_nor_wrong():
     mine, true = found(np.full(N, 0.9)), truth(range(100))
     crowd = replace(true, crowd=np.arange(N) >= 60)
-    assert overconfident(mine, rank_categories(mine, crowd)) == ()
+    assert overconfident(rank_categories(mine, crowd)) == ()
+
+
+def test_boxes_beyond_the_hundredth_of_an_image_move_no_other_box():
+    """100 of 150 at .95 count, all right, and 50 at .5 of another image, all wrong."""
+    image = np.repeat([0, 1], [150, 50])
+    corners = np.tile(BOX, (200, 1)) + 100.0 * np.arange(200)[:, None]
+    columns = image, np.zeros(200, int), corners
+    mine = Boxes(images(), ("car",), *columns, np.repeat([0.95, 0.5], [150, 50]))
+    true = mine.where(np.arange(200) < 100)
+    (warning,) = overconfident(rank_categories(mine, replace(true, scores=np.ones(100))))
+    assert warning.startswith("67% of the 150 boxes") and "mean score is 0.80" in warning
 
 
 def test_one_thing_by_two_words():
