@@ -297,10 +297,20 @@ def reliability_bins(predicted: np.ndarray, hits: np.ndarray) -> pd.DataFrame:
 
 
 def calibration_error(bins: pd.DataFrame) -> float:
-    """Return the expected calibration error of a table by `reliability_bins` (Guo et al. 2017).
+    """Return the expected calibration error of a table (Guo et al. 2017, equation 3).
 
-    It is the mean distance of predicted and observed share, each bin weighted by its boxes; in [0,
-    1].
+    It is the mean distance of predicted and observed share, each bin weighted by its boxes.
+
+    Parameters
+    ----------
+    bins : DataFrame
+        Of `reliability_bins`, with at least one row: ``predicted``, ``observed`` and ``n`` are
+        read.
+
+    Returns
+    -------
+    float
+        In [0, 1].
 
     Examples
     --------

@@ -338,12 +338,29 @@ def labelled_rows(
 
 
 def sources(table: pd.DataFrame) -> list[str]:
-    """Return the names of the sites of a score table, in order of appearance."""
+    """Return the names of the sites of a score table, in order of appearance.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With a column ``source``.
+    """
     return list(dict.fromkeys(table["source"]))
 
 
 def feature_columns(table: pd.DataFrame) -> list[str]:
-    """Return the columns that hold scores, not names, counts, seconds or accuracies."""
+    """Return the columns that hold scores, not names, counts, seconds or accuracies.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+
+    Returns
+    -------
+    list of str
+        In the order of the table.
+    """
     not_features = {*REQUIRED, *_COUNTS}
     return [
         name

@@ -338,7 +338,13 @@ def nothing_found_text(n_images: int, target: str = "mAP") -> Notice:
 
 
 def no_box_in_fit(target: str) -> Notice:
-    """State why precision is not estimated where boxes of the site are over the threshold."""
+    """State why precision is not estimated where boxes of the site are over the threshold.
+
+    Parameters
+    ----------
+    target : str
+        Such as ``precision@0.9``.
+    """
     return Notice(
         "no-box-over-threshold-in-fit",
         f"{target}: no estimate, since no box of the labelled images of the fit is over the "
@@ -348,7 +354,13 @@ def no_box_in_fit(target: str) -> Notice:
 
 
 def nothing_over_text(target: str) -> Notice:
-    """State what follows where no box is over the threshold of a target, such as ``recall@0.3``."""
+    """State what follows where no box is over the threshold of a target.
+
+    Parameters
+    ----------
+    target : str
+        One at a threshold, such as ``recall@0.3``.
+    """
     point = OperatingPoint.of(target)
     assert point is not None
     return Notice(

@@ -658,7 +658,16 @@ def _basis(
 
 
 def bounds(interval: PredictionInterval | None) -> Bounds:
-    """Return the ``value``, ``lower`` and ``upper`` of an interval; NaN where there is none.
+    """Return the value and the ends of an interval by name.
+
+    Parameters
+    ----------
+    interval : PredictionInterval or None
+
+    Returns
+    -------
+    dict of str to float
+        ``value``, ``lower`` and ``upper``; NaN where there is none.
 
     Examples
     --------

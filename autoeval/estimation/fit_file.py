@@ -113,7 +113,12 @@ def write_artefact(path: PathLike, tables: Sequence[Table], metadata: Mapping[st
 
 
 def artefact_path(path: PathLike) -> Path:
-    """Return the file of an estimator, which a work dir of a fit stands for, too.
+    """Return the file of an estimator.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, or the work dir of a fit, which stands for it.
 
     Examples
     --------
@@ -235,9 +240,14 @@ def write_fit(path: PathLike, fields: Mapping[str, Any]) -> None:
 
 
 def read_fit(path: PathLike) -> dict[str, Any]:
-    """Return the fields of a saved `AccuracyEstimator`, by name; see `artefact_path`.
+    """Return the fields of a saved `AccuracyEstimator`, by name.
 
     Columns that are empty at a floor are left out there: they are of other floors.
+
+    Parameters
+    ----------
+    path : path-like
+        See `artefact_path`.
 
     Raises
     ------

@@ -410,10 +410,22 @@ class Planning(Protocol):
         """What estimates with a few labels need."""
 
     def at_floor(self, floor: float) -> Self:
-        """Return the same fit for files that begin at another score."""
+        """Return the same fit for files that begin at another score.
+
+        Parameters
+        ----------
+        floor : float
+            As of `AccuracyEstimator.at_floor`.
+        """
 
     def regressions_of(self, targets: Iterable[str]) -> dict[str, Regression | None]:
-        """Return the regression of each target."""
+        """Return the regression of each target.
+
+        Parameters
+        ----------
+        targets : iterable of str
+            As of `AccuracyEstimator.regressions_of`.
+        """
 
 
 def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> LabelPlan:
@@ -544,11 +556,17 @@ def plan_of_sample(fit: Planning, estimate: Estimate, labels: LabelSet) -> Label
 def fingerprint_of(site: Site) -> str:
     """Return a short name of the boxes of a site, where no detector is known.
 
-    It changes with any box, score or image of a box; not with the names of images.
+    It changes with any box, with its score, word or image; not with the names of images.
+
+    Parameters
+    ----------
+    site : Site
     """
     digest = hashlib.sha256()
     for array in (site.boxes.boxes, site.boxes.scores, site.boxes.image):
         digest.update(np.ascontiguousarray(array).tobytes())
+    # words, as the order of the categories may differ
+    digest.update("\0".join(site.boxes.categories[k] for k in site.boxes.label).encode())
     return f"predictions {digest.hexdigest()[:16]}"
 
 

@@ -62,7 +62,13 @@ FILES_WRONG = (
 
 
 def too_few_labels(site: str) -> TooFewLabelsError:
-    """Return the error of a labelled set none of whose categories is labelled enough."""
+    """Return the error of a labelled set none of whose categories is labelled enough.
+
+    Parameters
+    ----------
+    site : str
+        Its name, for the message.
+    """
     return TooFewLabelsError(
         f"No category of {site} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
         "more images."
@@ -124,6 +130,16 @@ def set_of_detector(site: Site) -> Site:
 
     Low scores that are missing are a warning: a file of them would be refused, but may be mended.
     Images without a box were seen: they are no reason to doubt.
+
+    Parameters
+    ----------
+    site : Site
+        With truth.
+
+    Returns
+    -------
+    Site
+        As of `labelled_site`, with the warnings of its boxes.
 
     Raises
     ------
@@ -349,11 +365,21 @@ def _why_not_right(labelled: Site, mismatch: Sequence[str]) -> str:
 
 
 def check_some_right(sets: Sequence[Site]) -> None:
-    """Raise `InputError` where hardly a box is right at any of the sites of a fit.
+    """Refuse labelled sets where hardly a box is right at any of them.
 
     One site of several where a detector fails, such as one in fog, is what a fit learns from; where
     it fails at all of them, boxes and labels do not belong together. Hardly right is a mAP50 under
     `HARDLY_RIGHT`.
+
+    Parameters
+    ----------
+    sets : sequence of Site
+        Labelled; at least one.
+
+    Raises
+    ------
+    InputError
+        If the mAP50 of all is under `HARDLY_RIGHT`.
     """
     if all(_mean_right(labelled_set) < HARDLY_RIGHT for labelled_set in sets):
         where = f"on {listed([labelled_set.name for labelled_set in sets])}"

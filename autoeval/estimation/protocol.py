@@ -383,7 +383,15 @@ class FitResult(Result):
         return rows if "source" in rows else rows.assign(source="")
 
     def interval_text(self, ends: Mapping[str, float], level: str = "") -> str:
-        """Write a value, which is exact."""
+        """Write a value, which is exact.
+
+        Parameters
+        ----------
+        ends : mapping of str to float
+            ``value`` is read.
+        level : str
+            Not read, as there is no interval.
+        """
         return self.number_text(ends["value"])
 
     def to_dict(self) -> dict[str, float]:

@@ -41,7 +41,23 @@ from autoeval.words import listed
 
 
 class Loading(TypedDict, total=False):
-    """How a detector that is named is loaded; see `DetectorSpec`."""
+    """How a detector that is named is loaded; as `DetectorSpec` takes it, with the same defaults.
+
+    Parameters
+    ----------
+    checkpoint : str, optional
+        Its weights.
+    device : str, optional
+        As torch names it.
+    cfg_options : mapping, optional
+        Changes to the config, or options of a framework's own call.
+    trust_checkpoint : bool
+        Unpickle everything in the checkpoint, which may run code.
+    classes : str, optional
+        File with the names of its labels.
+    precision : str, optional
+        ``single`` or ``half``.
+    """
 
     checkpoint: str | None
     device: str | None
@@ -320,6 +336,11 @@ def any_task(named: Categories, words: Sequence[str]) -> Task:
 
 
 def own_words(detector: ImageDetector) -> Task:
-    """Make a task without data whose categories are the detector's own words, each once."""
+    """Make a task without data whose categories are the detector's own words, each once.
+
+    Parameters
+    ----------
+    detector : ImageDetector
+    """
     words = detector.categories
     return any_task({word: [word] for word in words}, words)

@@ -342,7 +342,13 @@ class ThresholdChoice(Result):
         return f"score threshold for {self.wanted}"
 
     def number_text(self, value: float) -> str:
-        """Write a threshold by two decimals or as many as it has; a dash where there is none."""
+        """Write a threshold by two decimals or as many as it has; a dash where there is none.
+
+        Parameters
+        ----------
+        value : float
+            NaN where there is none.
+        """
         return "–" if math.isnan(value) else threshold_text(value)
 
     @property
@@ -561,6 +567,10 @@ def choose_from(
 def threshold_text(threshold: float) -> str:
     """Write a threshold by two decimals, or as many as it takes to keep the same boxes.
 
+    Parameters
+    ----------
+    threshold : float
+
     Examples
     --------
     >>> threshold_text(0.3), threshold_text(0.137)
@@ -571,7 +581,18 @@ def threshold_text(threshold: float) -> str:
 
 
 def check_wanted(precision: float | None, recall: float | None) -> None:
-    """Raise `InputError` for both a precision and a recall, and for one not over 0 and under 1."""
+    """Refuse a wanted precision or recall that no threshold can be chosen for.
+
+    Parameters
+    ----------
+    precision, recall : float, optional
+        What is wanted, at most one of them.
+
+    Raises
+    ------
+    InputError
+        If both are given, or one is not over 0 and under 1.
+    """
     if precision is not None and recall is not None:
         raise InputError("Expected a wanted precision or a wanted recall, but got both.")
     for name, value in (("precision", precision), ("recall", recall)):

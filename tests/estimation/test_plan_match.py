@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from commands.predicted_world import write_world
@@ -56,6 +57,21 @@ def test_the_same_detector_and_site_take_the_plan(world):
 def test_another_detector_site_or_category_is_refused(world, other, why):
     with pytest.raises(InputError, match=why):
         predicted(world, **other)
+
+
+def test_boxes_with_other_words_are_other_boxes(world, tmp_path):
+    (path,) = site_predictions(world, "strong")
+    boxes = json.loads(Path(path).read_text())
+    first, second = sorted({box["category_id"] for box in boxes})[:2]
+    exchanged = {first: second, second: first}
+    for box in boxes:
+        box["category_id"] = exchanged.get(box["category_id"], box["category_id"])
+    renumbered = tmp_path / "renumbered.json"
+    renumbered.write_text(json.dumps(boxes))
+    strong = AccuracyEstimator.load(world / "strong/estimator.parquet")
+    estimate = strong.predict(renumbered, images=site_labels(world))
+    with pytest.raises(InputError, match="a plan for other boxes"):
+        check_plan(load_plan(world / "plan"), estimate, world / "plan")
 
 
 def test_another_target_or_level_is_refused(world):

@@ -19,18 +19,25 @@ RUN = uuid.uuid4().hex
 LoadDetector = Callable[[], ImageDetector]
 
 
-def is_identified(detector: Any) -> bool:
+def is_identified(detector: object) -> bool:
     """Whether the settings of a detector differ when its weights do; see `BlackBoxDetector`.
 
-    True of a detector that does not say.
+    Parameters
+    ----------
+    detector : ImageDetector
+        One that does not say counts as identified.
     """
     return bool(getattr(detector, "is_identified", True))
 
 
-def kept_with(detector: Any) -> dict[str, str]:
+def kept_with(detector: object) -> dict[str, str]:
     """Return what kept rows depend on in addition to the settings of their detector.
 
     Rows of a detector that cannot be distinguished from another one are of this process alone.
+
+    Parameters
+    ----------
+    detector : ImageDetector
 
     Returns
     -------
@@ -42,7 +49,7 @@ def kept_with(detector: Any) -> dict[str, str]:
     return {"file": getattr(detector, "file_digest", ""), "run": run}
 
 
-def identity_warnings(detector: Any) -> tuple[Notice, ...]:
+def identity_warnings(detector: object) -> tuple[Notice, ...]:
     """Warn where nobody can check whether a detector is the one that was fitted with.
 
     Parameters

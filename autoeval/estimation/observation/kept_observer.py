@@ -118,7 +118,13 @@ def pack_evidence(evidence: Sequence[Evidence]) -> bytes:
 
 
 def unpack_evidence(content: bytes) -> list[Evidence]:
-    """Read what `pack_evidence` wrote."""
+    """Read the evidence of one piece.
+
+    Parameters
+    ----------
+    content : bytes
+        Of `pack_evidence`.
+    """
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         stored = dict(file.items())
     fields = {name: _of_images(stored, name, _sets(stored, name)) for name in BOXES}
@@ -262,7 +268,19 @@ class KeptObserver(Observer[D]):
     ) -> Iterator[tuple[Sample, Evidence]]:
         """Yield what is kept, without reading images, and observe the rest; see `Observer.each`.
 
-        A kept image is a sample without pixels.
+        Parameters
+        ----------
+        samples : Samples
+            The images.
+        numbers : iterable of int, optional
+            Which of them, in the order wanted; all by default.
+        log : PassLog, optional
+            Receives what cannot be read, and the time spent.
+
+        Yields
+        ------
+        tuple of Sample and Evidence
+            A kept image is a sample without pixels.
         """
         log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
         jobs = self._jobs(samples)

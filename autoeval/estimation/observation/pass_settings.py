@@ -62,6 +62,11 @@ class PassSettings:
 def of_plain_pass(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return those settings of a detector that boxes of a plain pass depend on.
 
+    Parameters
+    ----------
+    settings : mapping
+        By name.
+
     Examples
     --------
     >>> of_plain_pass({"weights": "9f2c", "stages": 3})

@@ -12,7 +12,9 @@ import os
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Detections
@@ -23,6 +25,9 @@ from autoeval.io.predictions.formats import SUFFIXES
 from autoeval.io.predictions.reading import file_of
 from autoeval.io.tasks.seed_set import Sample, Samples
 from autoeval.io.tasks.task import Task
+
+if TYPE_CHECKING:
+    from autoeval.estimation.observation.observing import ImageDetector
 
 OF_FILES = "predictions "  # how the digest of predictions begins: other images, other files
 AT_ONCE = 4  # sites whose predictions are kept in memory
@@ -58,7 +63,7 @@ class DetectorReference:
         Its words are those of the task, or of the task's `detector_mapping`.
     """
 
-    def __init__(self, detector: Any) -> None:
+    def __init__(self, detector: ImageDetector) -> None:
         self.detector = detector
 
     @property
@@ -67,7 +72,13 @@ class DetectorReference:
         return self.detector.fingerprint
 
     def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
-        """Run it; see `Reference`."""
+        """Run the reference on an image; see `Reference`.
+
+        Parameters
+        ----------
+        task, samples, sample
+            As of `Reference.find`.
+        """
         lookup = lookup_of(self.detector.categories, task)
         (evidence,) = self.detector.observe([sample.image], [sample.image_id])
         return evidence.clean.relabel(lookup)
@@ -104,7 +115,13 @@ class PredictionsReference:
         return OF_FILES + hashlib.sha256(repr(fingerprints).encode()).hexdigest()[:16]
 
     def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
-        """Look an image up; see `Reference`."""
+        """Look an image up in the file of predictions; see `Reference`.
+
+        Parameters
+        ----------
+        task, samples, sample
+            As of `Reference.find`.
+        """
         site, images = _named_images(samples)
         boxes = _read(self.path, site, images)
         number = {image.image_id: k for k, image in enumerate(images)}[sample.image_id]
@@ -139,7 +156,7 @@ def load_reference(reference: Any) -> Reference | None:
     return reference
 
 
-def lookup_of(words: Sequence[str], task: Task) -> Any:
+def lookup_of(words: Sequence[str], task: Task) -> np.ndarray:
     """Translate a reference's words as those of a detector are; see `Task.lookup`.
 
     Parameters

@@ -116,13 +116,25 @@ class UnlabelledSamples:
         return Sample(image.image_id, image.read(), *NO_BOXES)
 
     def stamp(self, index: int) -> str:
-        """Return what changes with the file of an image; of one in memory, with its pixels."""
+        """Return what changes with the file of an image; of one in memory, with its pixels.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+        """
         image = self.images[index]
         path = getattr(image, "path", None)
         return path_stamp(path) if path else hashlib.sha256(image.read().tobytes()).hexdigest()
 
     def unread(self, index: int) -> Sample:
-        """Return the name of an image, and no pixels."""
+        """Return the name of an image, and no pixels.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image.
+        """
         return Sample(self.images[index].image_id, NO_PIXELS, *NO_BOXES)
 
 
@@ -149,7 +161,13 @@ class PassLog:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Add the time of the body to the seconds called `name`; not where the body raises."""
+        """Add the time of the body to the seconds; not where the body raises.
+
+        Parameters
+        ----------
+        name : str
+            What they are spent on, as in `seconds`.
+        """
         start = time.perf_counter()
         yield
         self.seconds[name] += time.perf_counter() - start
