@@ -121,7 +121,18 @@ class Prior:
     features: tuple[str, ...] = ()
 
     def scaled(self, x: np.ndarray) -> np.ndarray:
-        """Express scores (N, P) in their units, from their middle."""
+        """Express scores in their units, from their middle.
+
+        Parameters
+        ----------
+        x : ndarray of shape (N, P)
+            The P scores of N pairs.
+
+        Returns
+        -------
+        ndarray of shape (N, P)
+            Without a unit; NaN stays NaN.
+        """
         return (x - np.array(self.location)) / np.array(self.scale)
 
     def mean(self, x: np.ndarray, categories: np.ndarray) -> np.ndarray:
@@ -143,6 +154,11 @@ class Prior:
 
     def of_category(self, name: object) -> float:
         """Return the mean effect of a category, however it is capitalised; 0 of one not known.
+
+        Parameters
+        ----------
+        name : object
+            Of the category, read as text.
 
         Examples
         --------
@@ -183,7 +199,17 @@ class Variances:
 
 
 def possible_variances(prior: Prior) -> tuple[Variances, ...]:
-    """List the possibilities that the regression averages over: one for each of `Prior.spreads`."""
+    """List the possibilities that the regression averages over.
+
+    Parameters
+    ----------
+    prior : Prior
+
+    Returns
+    -------
+    tuple of Variances
+        One for each of `Prior.spreads`.
+    """
     logs = -0.5 * (np.log(np.array(prior.spreads) / prior.spread) / prior.spread_log_std) ** 2
     group, site, category, pair = prior.shares
     return tuple(
@@ -270,7 +296,17 @@ class Shared:
 
 
 class Solution(NamedTuple):
-    """The normal equations of N pairs, solved with one possibility of the variances."""
+    """The normal equations of N pairs, solved with one possibility of the variances.
+
+    Parameters
+    ----------
+    variances : Variances
+        The possibility.
+    factor : tuple of ndarray of shape (N, N) and bool
+        Cholesky factor of the covariance of accuracies, as `scipy.linalg.cho_factor` returns it.
+    coefficients : ndarray of shape (N,)
+        Inverse covariance times what the prior mean leaves of the accuracies.
+    """
 
     variances: Variances
     factor: tuple[np.ndarray, bool]  # Cholesky factor of the covariance of accuracies, (N, N)
@@ -511,7 +547,17 @@ class Mixture:
         return np.asarray(np.sqrt((self.weights * squares).sum(axis=0)))
 
     def quantile(self, probability: float) -> np.ndarray:
-        """Value that each quantity is below with a probability, (N,), by bisection."""
+        """Value that each quantity is below with a probability, by bisection.
+
+        Parameters
+        ----------
+        probability : float
+            Over 0 and under 1.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+        """
         # A mixture of normal distributions has no quantile in closed form. It lies within nine
         # standard deviations of a mean, and each bisection halves what is left.
         low, high = (self.means - 9 * self.stds).min(0), (self.means + 9 * self.stds).max(0)
@@ -599,7 +645,18 @@ def predict_intervals(
 
 
 def check_level(level: float) -> None:
-    """Raise `InputError` for a nominal coverage that is no number over 0 and under 1."""
+    """Refuse a nominal coverage that is no number over 0 and under 1.
+
+    Parameters
+    ----------
+    level : float
+        Nominal coverage of intervals.
+
+    Raises
+    ------
+    InputError
+        If it is another number, or none.
+    """
     if not isinstance(level, int | float) or isinstance(level, bool) or not 0 < level < 1:
         raise InputError(
             f"Expected the `level` of intervals as a number over 0 and under 1, such as 0.9, but "

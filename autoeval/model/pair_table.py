@@ -235,7 +235,17 @@ def without_boxes(target: str) -> PredictionInterval:
     """Return recall, F1 or precision of images without a box over the threshold.
 
     Recall and F1 are 0 by their definition, which takes no regression: the interval has width 0.
-    Precision is not defined: NaN.
+    Precision is not defined.
+
+    Parameters
+    ----------
+    target : str
+        One at a threshold, such as ``recall@0.5``.
+
+    Returns
+    -------
+    PredictionInterval
+        All of its values are 0, of precision NaN; its reach is 0.
 
     Examples
     --------

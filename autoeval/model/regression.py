@@ -411,18 +411,48 @@ class Regression:
         return replace(predicted, means=predicted.means + change)
 
     def uncorrected(self, rows: Table) -> Mixture:
-        """Predict rows of a new site without the correction for domain shift, (N,)."""
+        """Predict rows of a new site without the correction for domain shift.
+
+        Parameters
+        ----------
+        rows : Table
+            As of `site_rows`; N rows.
+
+        Returns
+        -------
+        Mixture
+            Of N accuracies, not clipped.
+        """
         return self._elsewhere.predict(self._arrays(self.site_rows(rows)))
 
     def confidence_above_home(self, rows: Table) -> np.ndarray:
-        """Return the first score of rows of new sites less its mean at home, (N,).
+        """Return the first score of rows of new sites less its mean at home.
 
         Home is where the detector was trained, or all labelled sites if that is not known.
+
+        Parameters
+        ----------
+        rows : Table
+            As of `site_rows`; N rows.
+
+        Returns
+        -------
+        ndarray of shape (N,)
         """
         return np.asarray(self._arrays(self.site_rows(rows)).x[:, 0] - self._confidence_at_home)
 
     def accuracies_at(self, site: str) -> dict[str, float]:
-        """Return the accuracy on the labelled images of a site of the fit, by category.
+        """Return the accuracy on the labelled images of a site of the fit.
+
+        Parameters
+        ----------
+        site : str
+            Its name.
+
+        Returns
+        -------
+        dict of str to float
+            Of each category that is a pair there, in [0, 1].
 
         Raises
         ------
@@ -443,7 +473,18 @@ class Regression:
         return {self._pairs.category[k]: k for k in numbers}
 
     def check_group(self, name: str) -> None:
-        """Raise `InputError` unless the fit has a group of this name."""
+        """Refuse a group that the fit does not have.
+
+        Parameters
+        ----------
+        name : str
+            Of the group.
+
+        Raises
+        ------
+        InputError
+            If the fit has no group of this name.
+        """
         if name in self.groups_:
             return
         raise InputError(
@@ -596,7 +637,18 @@ class Regression:
         return [intervals[k] for k in range(len(rows["group"]))]
 
     def reads_reference(self, rows: Table) -> np.ndarray:
-        """Return of which pairs a reference detector is read, (N,) bool."""
+        """Return of which pairs a reference detector is read.
+
+        Parameters
+        ----------
+        rows : Table
+            As of `site_rows` or of its result; N rows.
+
+        Returns
+        -------
+        ndarray of shape (N,), bool
+            False for all where the fit has no reference.
+        """
         if self.prior_of_boxes_ is None:
             return np.zeros(len(rows["category"]), bool)
         readable = np.isfinite(rows[self.features_[-1]])

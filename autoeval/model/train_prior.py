@@ -138,7 +138,18 @@ def _at_floor(whole: str, above: str, floor: float, tables: Path) -> pd.DataFram
 
 
 def read_calibrations(tables: Path = TABLES) -> dict[str, list[ScoreCalibration]]:
-    """Read the calibrations of each detector: on the labelled set, then on single sites."""
+    """Read the calibrations of each detector of the panel.
+
+    Parameters
+    ----------
+    tables : Path
+        Folder of the tables.
+
+    Returns
+    -------
+    dict of str to list of ScoreCalibration
+        By detector: on the labelled set, then on single sites.
+    """
     content = json.loads((tables / "calibrations.json").read_text(encoding="utf-8"))
     return {
         name: [ScoreCalibration.from_dict(values) for values in calibrations]
@@ -149,6 +160,13 @@ def read_calibrations(tables: Path = TABLES) -> dict[str, list[ScoreCalibration]
 def kin(detector: str) -> str:
     """Name what detectors share that are the same but for their input size.
 
+    Parameters
+    ----------
+    detector : str
+        Its name in the panel.
+
+    Examples
+    --------
     >>> kin("yolox_416")
     'yolox'
     """
@@ -156,7 +174,19 @@ def kin(detector: str) -> str:
 
 
 def quarters(rows: pd.DataFrame) -> dict[str, int]:
-    """Return, for each group of sites, the number of the quarter that it is left out with."""
+    """Deal the groups of sites into quarters, by a fixed seed.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of the panel, with ``group``.
+
+    Returns
+    -------
+    dict of str to int
+        Number of the quarter that each group is left out with; the group of the labelled set is in
+        none.
+    """
     groups = sorted(set(rows["group"]) - {ONE_ORIGIN})
     np.random.default_rng(0).shuffle(groups)
     return {name: k % QUARTERS for k, name in enumerate(groups)}
@@ -179,12 +209,33 @@ def enough(rows: pd.DataFrame) -> pd.Series:
 
 
 def fitted_rows(rows: pd.DataFrame, features: Sequence[str] = FEATURES) -> pd.DataFrame:
-    """Return the rows of the panel that a prior is fitted on."""
+    """Return the rows of the panel that a prior is fitted on.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of the panel; see `enough`. All rows of the labelled set are fitted on.
+    features : sequence of str
+        Columns of scores, all of which a row must have.
+    """
     return rows[enough(rows) | (rows["kind"] == LABELLED_KIND)].dropna(subset=list(features))
 
 
 def fit_floor(floor: float, tables: Path = TABLES) -> dict[str, Any]:
-    """Fit the prior for files that hold boxes from a score on."""
+    """Fit the priors of average precision for files that hold boxes from a score on.
+
+    Parameters
+    ----------
+    floor : float
+        One of `FLOORS`.
+    tables : Path
+        Folder of the tables.
+
+    Returns
+    -------
+    dict
+        An entry of ``floors`` in ``panel_prior.json``: ``floor``, ``missed`` and ``regressions``.
+    """
     rows = read_scores(floor, tables)
     if floor == LOWEST:
         calibrations = read_calibrations(tables)
@@ -205,7 +256,20 @@ def fit_floor(floor: float, tables: Path = TABLES) -> dict[str, Any]:
 
 
 def fit_operating_points(floor: float, tables: Path = TABLES) -> dict[str, Any]:
-    """Fit the priors of precision, recall and F1 for files that hold boxes from a score on."""
+    """Fit the priors of precision, recall and F1 for files that hold boxes from a score on.
+
+    Parameters
+    ----------
+    floor : float
+        One of `FLOORS`; `THRESHOLDS` under it are left out.
+    tables : Path
+        Folder of the tables.
+
+    Returns
+    -------
+    dict
+        An entry of ``floors`` in ``operating_point_prior.json``: ``floor`` and ``regressions``.
+    """
     rows = read_operating_points(floor, tables)
     above = tuple(threshold for threshold in THRESHOLDS if threshold >= floor)
     regressions = []
@@ -216,7 +280,21 @@ def fit_operating_points(floor: float, tables: Path = TABLES) -> dict[str, Any]:
 
 
 def shown_pairs(floor: float, tables: Path = TABLES) -> dict[str, Any]:
-    """Return scores and accuracies of the pairs of a floor, without names, as pages show them."""
+    """Return scores and accuracies of the pairs of a floor, without names, as pages show them.
+
+    Parameters
+    ----------
+    floor : float
+        One of `FLOORS`.
+    tables : Path
+        Folder of the tables.
+
+    Returns
+    -------
+    dict
+        An entry of ``floors`` in ``panel_pairs.json``: ``floor``, and each column as a list,
+        rounded to `DIGITS` decimals.
+    """
     rows = fitted_rows(read_scores(floor, tables))
     columns = (*FEATURES, *AP_TARGETS)
     return {"floor": floor, **{name: rows[name].round(DIGITS).tolist() for name in columns}}
@@ -449,7 +527,18 @@ def fit_group_category_share(
 
 
 def variances_of(logs: np.ndarray) -> tuple[Variances, float]:
-    """Read logarithms of standard deviations (7,); the second result is that of the intercept."""
+    """Read the parameters that the likelihood is maximised over.
+
+    Parameters
+    ----------
+    logs : ndarray of shape (7,)
+        Logarithms of standard deviations: of `EFFECTS`, of the intercept and of slopes.
+
+    Returns
+    -------
+    tuple of Variances and float
+        The second is the standard deviation of the intercept.
+    """
     *effects, intercept, slope = np.exp(logs)
     by_name = dict(zip(EFFECTS, (effect**2 for effect in effects), strict=True))
     return Variances(**by_name, slope=slope**2), float(intercept)
@@ -511,7 +600,18 @@ def usual(coefficients: Sequence[Sequence[np.ndarray]]) -> dict[str, list]:
 
 
 def described(prior: Prior) -> dict[str, Any]:
-    """Return what `autoeval.model.priors` reads of a regression."""
+    """Return what `autoeval.model.priors` reads of a regression.
+
+    Parameters
+    ----------
+    prior : Prior
+
+    Returns
+    -------
+    dict
+        ``scores``: location, scale and slope of each score by its name; ``prior``: the other fields
+        but the possible standard deviations. Rounded to four decimals.
+    """
     of_scores = zip(prior.features, prior.location, prior.scale, prior.slopes, strict=True)
     apart = {"location", "scale", "slopes", "spreads", "features"}
     fields = {name: value for name, value in asdict(prior).items() if name not in apart}
@@ -522,7 +622,18 @@ def described(prior: Prior) -> dict[str, Any]:
 
 
 def rounded(value: Any) -> Any:
-    """Round numbers to four digits after the point."""
+    """Round numbers to four digits after the point.
+
+    Parameters
+    ----------
+    value : float, or dict or tuple of such values
+        Nested to any depth.
+
+    Returns
+    -------
+    float, dict or list
+        Tuples become lists.
+    """
     if isinstance(value, dict):
         return {name: rounded(item) for name, item in value.items()}
     return [rounded(item) for item in value] if isinstance(value, tuple) else round(value, 4)

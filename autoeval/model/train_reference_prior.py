@@ -56,6 +56,11 @@ def main() -> None:
 def maker(detector: str) -> str:
     """Name what detectors of one architecture and maker share.
 
+    Parameters
+    ----------
+    detector : str
+        Its name in the panel.
+
     Examples
     --------
     >>> maker("yolov8"), maker("yolox_416")
@@ -154,10 +159,16 @@ def predicted(
 
 
 def chosen(cells: pd.DataFrame) -> ReferencePrior:
-    """Choose the weight by the MAE, then the spread by the interval score (Gneiting 2007).
+    """Choose the weight by the MAE, then the spread by the interval score.
 
     Every pair of student and reference and kind of category counts alike; only references that are
-    stronger count, since others have no weight.
+    stronger count, since others have no weight. Source of the score: Gneiting & Raftery 2007,
+    section 6.2.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Of `estimated`.
     """
     cells = cells[cells["stronger"] & cells["start"].notna()]
     below, above = cells["lower"] - cells["true"], cells["true"] - cells["upper"]

@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from autoeval.io.predictions.formats import SUFFIXES
 from autoeval.io.predictions.reading import file_of
 from autoeval.io.tasks.seed_set import Sample, Samples
 from autoeval.io.tasks.task import Task
-
-if TYPE_CHECKING:
-    from autoeval.estimation.observation.observing import ImageDetector
 
 OF_FILES = "predictions "  # how the digest of predictions begins: other images, other files
 AT_ONCE = 4  # sites whose predictions are kept in memory
@@ -63,7 +60,7 @@ class DetectorReference:
         Its words are those of the task, or of the task's `detector_mapping`.
     """
 
-    def __init__(self, detector: ImageDetector) -> None:
+    def __init__(self, detector: Any) -> None:
         self.detector = detector
 
     @property
