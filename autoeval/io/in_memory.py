@@ -184,6 +184,7 @@ def labels_in_memory(labels: Any) -> LabelSet:
     else:
         raise InputError(f"Expected labels as {ACCEPTED_LABELS}; but got {_described(labels)}.")
     by_word = content.numbers == content.categories
+    by_word &= not all(map(str.isdecimal, content.numbers))  # of numbers alone these are the words
     numbers = () if by_word else content.numbers
     return replace(content, numbers=numbers, lists_categories=len(classes) > 0)
 

@@ -5,10 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from by_coco import mean_average_precision
 from labelled_site import estimate_labelled
 from PIL import Image
+from pycocotools.coco import COCO
 
 import autoeval
+from autoeval.errors import InputError
 from tests.commands.predicted_world import write_world
 
 
@@ -212,3 +215,54 @@ def test_labels_that_were_read_list_their_images_and_a_number_lists_none(world, 
     assert fitted.predict(world[3], images=autoeval.load_labels(world[2])).value == wanted.value
     with pytest.raises(autoeval.InputError, match=r"Expected images as a folder.*of int"):
         fitted.predict(world[3], images=5)
+
+
+def label_table(path):
+    """One row an object, the rarest category first, so that words come in no usual order."""
+    document = read(path)
+    of_image = {image["id"]: image for image in document["images"]}
+    rows = [
+        {
+            **{name: of_image[a["image_id"]][name] for name in ("file_name", "width", "height")},
+            **{name: a[name] for name in ("image_id", "category_id", "bbox")},
+            "category": f"thing {a['category_id'] - 1}",
+        }
+        for a in sorted(document["annotations"], key=lambda a: -a["category_id"])
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("kind", ["int64", "float64", "category", "Int64"])
+def test_numbers_of_a_table_of_labels_are_those_of_the_predictions(world, kind):
+    """Its numbers are its words, too, and no places in the order in which they come."""
+    document = read(world[0])
+    for annotation in document["annotations"]:
+        annotation |= {"iscrowd": 0, "area": annotation["bbox"][2] * annotation["bbox"][3]}
+    truth = COCO()
+    truth.dataset = document
+    truth.createIndex()
+    right = mean_average_precision(truth, truth.loadRes(str(world[1])))
+    table = label_table(world[0]).drop(columns="category").astype({"category_id": kind})
+    (row,) = autoeval.fit(table, world[1]).fit_result_.labelled_sets.to_dict("records")
+    assert row["mAP"] == pytest.approx(right)
+
+
+def test_words_of_labels_without_an_order_give_numbers_no_meaning(world):
+    """Neither at the fit nor, where its predictions had words, at a new site."""
+    table = label_table(world[0]).drop(columns="category_id")
+    with pytest.raises(InputError, match="no word: 1, 2, 3, 4"):
+        autoeval.fit(table, world[1])
+    with_words = as_frame(world[1])
+    with_words["category"] = [f"thing {k - 1}" for k in with_words.pop("category_id")]
+    est = autoeval.fit(table, with_words)
+    with pytest.raises(InputError, match="no word: 1, 2, 3, 4"):
+        est.predict(world[3])
+    listed = est.predict(world[3], images=world[2])  # the document of the images has numbers
+    names = {str(k + 1): f"thing {k}" for k in range(4)}
+    named = autoeval.fit(table, autoeval.Predictions(world[1], names=names))
+    wanted = named.predict(world[3], images=world[2])  # which remembers them
+    by_word = est.predict(autoeval.Predictions(world[3], names=names), images=world[2])
+    assert by_word.value == wanted.value == listed.value
+    one = table[table["category"] == "thing 2"]  # which any number is
+    boxes = [{**row, "category_id": 0} for row in read(world[1]) if row["category_id"] == 3]
+    assert len(autoeval.fit(one, boxes).fit_result_.labelled_sets) == 1

@@ -60,6 +60,7 @@ class ReadAs:
     ----------
     numbers : mapping of str to str
         The word of each category number, for boxes without a word, in the order of their list.
+        Words that have neither numbers nor an order stand for themselves: no number is one of them.
     words : sequence of str, optional
         All words of the detector, where they are known.
     columns : sequence of str
@@ -262,7 +263,9 @@ def _read_numbers(
         )
     # The word of each number by every one of `NUMBERINGS` that can be meant. Words of the list of
     # images count as far as the detector has them.
-    listed_words = list(how.numbers.values())
+    in_no_order = all(number == word for number, word in how.numbers.items())
+    in_no_order &= not all(map(str.isdecimal, how.numbers))  # as YOLO's classes without names
+    listed_words = [] if in_no_order else list(how.numbers.values())
     ways = {
         LABELS: dict(how.numbers),
         FROM_0: {str(k): word for k, word in enumerate(listed_words)},
@@ -271,7 +274,7 @@ def _read_numbers(
     if len(listed_words) == N_COCO and tuple(listed_words[: len(FIRST_OF_COCO)]) == FIRST_OF_COCO:
         of_coco = (k for k in range(1, N_COCO + len(COCO_GAPS) + 1) if k not in COCO_GAPS)
         ways[COCO] = {str(k): word for k, word in zip(of_coco, listed_words, strict=True)}
-    known = [*(how.words or listed_words)]
+    known = [*(how.words or how.numbers.values())]
     spelt = known_spellings(how.of_images.values(), known)
     of_list = {number: spelt.get(word, word) for number, word in how.of_images.items()}
     ways[IMAGES] = {number: word for number, word in of_list.items() if word in known}
@@ -311,7 +314,7 @@ def _without_word(
     path: Path, used: Sequence[str], numbers: Mapping[str, str], numbering: str
 ) -> InputError:
     """Make the refusal of category numbers that have no word, or not in the way that is named."""
-    known = listed([f"{k} {w}" for k, w in numbers.items()], 20)
+    known = listed([w if k == w else f"{k} {w}" for k, w in numbers.items()], 20)
     if numbering:
         return InputError(
             f"{path}: by --numbering {numbering} ({NUMBERINGS[numbering]}) not all category "
