@@ -11,5 +11,10 @@ MODES = tuple(MEANING)
 
 
 def mode_line(mode: str) -> str:
-    """Say in one sentence how figures were measured."""
+    """Say in one sentence how figures were measured.
+
+    Parameters
+    ----------
+    mode : {"paper", "released"}
+    """
     return f"Measured in the mode {mode}: {MEANING[mode]}."

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from autoeval.counting.binning.bins import (
     PUBLISHED,
@@ -135,7 +135,7 @@ class GammaChoice:
 
 
 def choose_gamma(
-    counts: Any,
+    counts: ArrayLike,
     fit: Callable[[np.ndarray, float], CountBins],
     *,
     likelihood: str = "histogram",
@@ -205,12 +205,12 @@ def _within(train: np.ndarray, held_out: np.ndarray) -> np.ndarray:
     return held_out.clip(train.min(), train.max())
 
 
-def _released(counts: Any, gamma: float) -> CountBins:
+def _released(counts: ArrayLike, gamma: float) -> CountBins:
     values = whole_counts(counts)
     return released_bins(int(values.min()), int(values.max()), gamma)
 
 
-BINNINGS: dict[str, Callable[[Any, float], CountBins]] = {
+BINNINGS: dict[str, Callable[[ArrayLike, float], CountBins]] = {
     "released": _released,
     "paper": paper_bins,
     "poisson": poisson_bins,
@@ -219,7 +219,7 @@ BINNINGS: dict[str, Callable[[Any, float], CountBins]] = {
 
 
 def fit_bins(
-    counts: Any, method: str = "released", gamma: float | None = PUBLISHED_GAMMA
+    counts: ArrayLike, method: str = "released", gamma: float | None = PUBLISHED_GAMMA
 ) -> CountBins:
     """Bin the true counts of training images.
 

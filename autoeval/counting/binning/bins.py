@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from autoeval.errors import InputError, install_command
 from autoeval.runtime.files import PathLike, read_json, write_json
@@ -64,7 +65,7 @@ class CountBins:
     def __len__(self) -> int:
         return len(self.edges) - 1
 
-    def assign(self, counts: Any) -> np.ndarray:
+    def assign(self, counts: ArrayLike) -> np.ndarray:
         """Return the bin of each count, -1 below and len(self) above all.
 
         Parameters
@@ -87,8 +88,24 @@ class CountBins:
         index = np.searchsorted(self.edges, counts, side="left") - 1
         return np.where(counts == self.edges[0], 0, index).astype(np.int64)
 
-    def assign_nearest(self, counts: Any) -> np.ndarray:
-        """Return the bin of each count, the end bins taking what lies outside the edges."""
+    def assign_nearest(self, counts: ArrayLike) -> np.ndarray:
+        """Return the bin of each count, the end bins taking what lies outside the edges.
+
+        Parameters
+        ----------
+        counts : array-like of shape (N,)
+            Fractions may be among them.
+
+        Returns
+        -------
+        ndarray of shape (N,), int64
+            From 0 to len(self) - 1.
+
+        Raises
+        ------
+        InputError
+            If a count is NaN.
+        """
         return self.assign(counts).clip(0, len(self) - 1)
 
     def labels(self) -> list[str]:
@@ -96,7 +113,12 @@ class CountBins:
         return [f"{lo:g}–{hi:g}" for lo, hi in zip(self.edges, self.edges[1:], strict=False)]
 
     def save(self, path: PathLike) -> None:
-        """Write edges and origin as JSON."""
+        """Write edges and origin as JSON, which `load_bins` reads.
+
+        Parameters
+        ----------
+        path : path-like
+        """
         write_json(path, {**self.origin, "edges": list(self.edges)}, indent=1)
 
 
@@ -134,8 +156,23 @@ def load_bins(path: PathLike, name: str | None = None) -> CountBins:
     return CountBins(edges, {key: value for key, value in entry.items() if key != "edges"})
 
 
-def whole_counts(counts: Any) -> np.ndarray:
-    """Return counts (N,) as int64; `InputError` if there are none, or one is not whole and >= 0."""
+def whole_counts(counts: ArrayLike) -> np.ndarray:
+    """Check that counts are whole, and return them as integers.
+
+    Parameters
+    ----------
+    counts : array-like of shape (N,)
+        Of any shape, which is flattened.
+
+    Returns
+    -------
+    ndarray of shape (N,), int64
+
+    Raises
+    ------
+    InputError
+        If there are none, or one is not whole and at least 0.
+    """
     values = np.asarray(counts, np.float64).ravel()
     if not len(values):
         raise InputError("Expected at least one count to bin but got none.")
@@ -148,8 +185,19 @@ def whole_counts(counts: Any) -> np.ndarray:
     return values.astype(np.int64)
 
 
-def rounded_counts(counts: Any) -> np.ndarray:
-    """Round fractional counts (N,) for binning, the extremes outwards: bins then hold them all."""
+def rounded_counts(counts: ArrayLike) -> np.ndarray:
+    """Round fractional counts for binning, the extremes outwards: bins then hold them all.
+
+    Parameters
+    ----------
+    counts : array-like of shape (N,)
+        If all are equal, they are rounded alone.
+
+    Returns
+    -------
+    ndarray of shape (N,), float64
+        Whole numbers.
+    """
     values = np.asarray(counts, np.float64).ravel()
     whole = np.rint(values)
     if len(values) and values.min() < values.max():
@@ -159,13 +207,27 @@ def rounded_counts(counts: Any) -> np.ndarray:
 
 
 def smoothed_frequencies(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Add one of every integer in [min, max] (paper, section III-B4, with beta = 1)."""
+    """Add one of every integer from the least to the largest count.
+
+    The paper (section III-B4, with beta = 1) adds one of every integer from 0 on; the released code
+    begins at the least count, too.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (N,), int64
+        At least one.
+
+    Returns
+    -------
+    values, frequencies : ndarray of shape (M,), int64
+        Each integer of the range, and how often it occurs, plus one.
+    """
     low, high = counts.min(), counts.max()
     values = np.arange(low, high + 1)
     return values, 1 + np.bincount(counts - low, minlength=len(values))
 
 
-def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
+def paper_bins(counts: ArrayLike, gamma: float = PUBLISHED_GAMMA) -> CountBins:
     """Bin counts by equations 2 to 6 of the paper.
 
     The log likelihood of a bin with frequencies x_1..x_m of sum X is ln X! - sum ln x_j! + sum x_j
@@ -206,7 +268,7 @@ def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
     return CountBins(tuple(edges), origin)
 
 
-def poisson_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
+def poisson_bins(counts: ArrayLike, gamma: float = PUBLISHED_GAMMA) -> CountBins:
     """Bin counts by the Poisson likelihood of equation 15 of the paper.
 
     The log likelihood of a bin of m values with frequencies x_1..x_m of sum X and mean X / m is
@@ -300,11 +362,22 @@ def _check_range(low: int, high: int, gamma: float, most: float = math.inf) -> N
 
 
 def optimal_partition(n: int, score_last_block: Callable[[int], np.ndarray]) -> np.ndarray:
-    """Split ``n`` ordered values into the blocks whose scores have the largest sum.
+    """Split ordered values into the blocks whose scores have the largest sum.
 
     F(r) = max over j of F(j) + score of the block of values j..r-1 (Scargle et al. 2013, section
-    2.6). `score_last_block` gives for r the scores (r,) of blocks that start at 0..r-1. Returns (B
-    + 1,) int64: the start of each block, then n; of equally good starts the first.
+    2.6).
+
+    Parameters
+    ----------
+    n : int
+        Number of values.
+    score_last_block : callable
+        Gives for r, from 1 to n, the scores (r,) of the blocks of values 0..r-1, 1..r-1, ..., r-1.
+
+    Returns
+    -------
+    ndarray of shape (B + 1,), int64
+        The start of each of B blocks, then n; of equally good starts the first.
     """
     best = np.zeros(n + 1)
     start = np.zeros(n + 1, np.int64)
@@ -323,7 +396,7 @@ def _cell_edges(values: np.ndarray) -> np.ndarray:
     return np.concatenate([values[:1], 0.5 * (values[1:] + values[:-1]), values[-1:]])
 
 
-def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
+def bayesian_blocks_bins(counts: ArrayLike, gamma: float = PUBLISHED_GAMMA) -> CountBins:
     """Bin counts by Bayesian blocks for event data (Scargle et al. 2013), as astropy finds them.
 
     Parameters
@@ -369,7 +442,20 @@ def published_bins(name: str) -> CountBins:
 
 
 def find_bins(name: str, list_name: str | None = None) -> CountBins:
-    """Return the published bins of a name, unless a file is called so, or read that file."""
+    """Return published bins, or those of a file.
+
+    Parameters
+    ----------
+    name : str
+        Name of published bins, unless a file is called so; else the path of a file.
+    list_name : str, optional
+        Which of several lists of a file; see `load_bins`.
+
+    Raises
+    ------
+    InputError
+        If published bins are given a `list_name`, and as `load_bins`.
+    """
     if name in PUBLISHED and not Path(name).exists():
         if list_name:
             raise InputError(f"name={list_name} is for a file of bins, and {name} are published.")

@@ -24,10 +24,26 @@ __all__ = ["CountResult", "Counter"]
 class CountResult:
     """The answer of a counter about one image and one prompt.
 
-    `count` is NaN where there is none; `density` (H, W) sums to it; `points` (N, 2) as xy and
-    `boxes` (N, 4) xyxy are in pixels of the image, with `scores` (N,). `status` is ``"ok"``,
-    ``"skipped"`` (declined) or ``"failed: <reason>"``; `context` records the privileged information
-    given.
+    Parameters
+    ----------
+    count : float
+        NaN where there is none.
+    density : ndarray of shape (H, W), optional
+        Density map, which sums to the count.
+    points : ndarray of shape (N, 2), optional
+        Where the objects are, as xy in pixels of the image.
+    boxes : ndarray of shape (N, 4), optional
+        As xyxy in pixels of the image.
+    scores : ndarray of shape (N,), optional
+        Of the points or boxes.
+    text : str, optional
+        Answer of a language model.
+    status : str
+        ``"ok"``, ``"skipped"`` (declined) or ``"failed: <reason>"``.
+    context : mapping
+        The privileged information that the counter was given.
+    warnings : tuple of str
+        Why the count may be wrong.
     """
 
     count: float
@@ -53,16 +69,30 @@ class CountResult:
 
 @runtime_checkable
 class Counter(Protocol):
-    """Anything that counts; `name` identifies it in result files and resume keys.
+    """Anything that counts.
 
-    `capabilities` are those of ``"count"``, ``"density"``, ``"points"``, ``"text"`` of its results.
+    Attributes
+    ----------
+    name : str
+        Identifies it in result files and resume keys.
+    capabilities : frozenset of str
+        Those of ``"count"``, ``"density"``, ``"points"``, ``"text"`` that its results have.
     """
 
     name: str
     capabilities: frozenset[str]
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
-        """Count what ``prompt`` names in ``image`` (H, W, 3), uint8, BGR."""
+        """Count what a prompt names in an image.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            BGR.
+        prompt : str
+        context : mapping, optional
+            Privileged information, and the id of the image as ``image_id``.
+        """
         ...
 
 
@@ -72,7 +102,28 @@ def count_prompts(
     prompts: list[str],
     context: Context = None,
 ) -> list[CountResult]:
-    """Ask for several prompts on one image, encoding the image once where the counter can."""
+    """Ask for several prompts on one image, encoding the image once where the counter can.
+
+    Parameters
+    ----------
+    counter : Counter
+        With a method ``count_prompts`` it takes all prompts at once.
+    image : ndarray of shape (H, W, 3), uint8
+        BGR.
+    prompts : list of str
+    context : mapping, optional
+        See `Counter.count`.
+
+    Returns
+    -------
+    list of CountResult
+        One a prompt.
+
+    Raises
+    ------
+    InputError
+        As `as_result`.
+    """
     batched = getattr(counter, "count_prompts", None)
     if batched is not None:
         answers = batched(image, prompts, context)
@@ -82,11 +133,24 @@ def count_prompts(
 
 
 def as_result(answer: Any, name: str, context: Context = None) -> CountResult:
-    """Make a result of what the counter `name` returned, or raise `InputError`.
+    """Make a result of what a counter returned.
 
-    It may be a `CountResult`, a number, points (N, 2) as xy in pixels, a density map (H, W) whose
-    sum is the count, the text of an answer, or None for a skipped one. A density map of a result
-    may have leading dimensions of 1, and must sum to its count.
+    Parameters
+    ----------
+    answer : CountResult, float, array-like, str or None
+        A number; points (N, 2) as xy in pixels, none for an empty array; a density map (H, W) whose
+        sum is the count, of a width other than 2; the text of an answer; None for a skipped one. A
+        density map may be a tensor and have leading dimensions of 1.
+    name : str
+        Of the counter, for messages.
+    context : mapping, optional
+        What the result records; that of a `CountResult` stays.
+
+    Raises
+    ------
+    InputError
+        If it is anything else, or a `CountResult` whose density map does not sum to its count, by
+        more than half an object and `SUM_TOLERANCE` of the count.
     """
     if isinstance(answer, CountResult):
         return _with_map(answer, name) if answer.density is not None else answer
@@ -147,7 +211,12 @@ def _with_map(result: CountResult, name: str) -> CountResult:
 
 
 def missing_of_counter(candidate: Any) -> list[str]:
-    """Return what an object lacks to be a `Counter`, in words; empty where it lacks nothing."""
+    """Return what an object lacks to be a `Counter`, in words; empty where it lacks nothing.
+
+    Parameters
+    ----------
+    candidate : object
+    """
     parts = {
         "name": "`name`, a text",
         "capabilities": 'frozenset({"count", ...}) as `capabilities`',

@@ -34,9 +34,17 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 class TextCounter:
     """Asks a question about an image and reads a number out of the answer.
 
-    `ask` answers a question about an image (H, W, 3) uint8 BGR, from several threads where its
-    attribute ``concurrent`` is true. `extractor` reads the answers, and each of `temperatures` is
-    tried until it can read one (`ask_until_read`).
+    Parameters
+    ----------
+    ask : callable
+        Answers a question about an image (H, W, 3) uint8 BGR; from several threads where its
+        attribute ``concurrent`` is true.
+    extractor : callable
+        Reads an answer, as `extract_count` does.
+    name : str
+        Of the counter.
+    temperatures : sequence of float
+        Each is tried until an answer can be read (`ask_until_read`); None leaves it to `ask`.
     """
 
     capabilities = frozenset({COUNT, TEXT})
@@ -56,7 +64,13 @@ class TextCounter:
         self.concurrent = bool(getattr(ask, "concurrent", False))
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
-        """Ask `prompt` about ``image`` (H, W, 3) uint8 BGR."""
+        """Ask a question about an image.
+
+        Parameters
+        ----------
+        image, prompt, context
+            As `Counter.count` takes them; the prompt is the question.
+        """
         read = ask_until_read(
             self.ask, image, prompt, self.extractor, temperatures=self.temperatures
         )
@@ -67,7 +81,23 @@ class TextCounter:
 class TransformersAsk:
     """Asks a model of the hub, or of a local folder, for the task ``image-text-to-text``.
 
-    Words are drawn at temperatures above 0. Other options are those of `transformers.pipeline`.
+    Parameters
+    ----------
+    model : str
+        Name on the hub, or folder.
+    device : str
+        As torch names it.
+    temperature : float
+        At which words are drawn; 0 takes the most probable ones.
+    max_new_tokens : int
+        Longest answer; one that reaches it is a `CutOffAnswer`.
+    **options
+        Further options of `transformers.pipeline`, such as ``dtype``.
+
+    Raises
+    ------
+    InputError
+        If transformers is missing.
     """
 
     def __init__(
@@ -124,7 +154,18 @@ class TransformersAsk:
 
 
 def imagenet_input(image: np.ndarray) -> torch.Tensor:
-    """Turn an image (H, W, 3) uint8 BGR into RGB, (3, H, W) float32, normalised as ImageNet."""
+    """Turn an image into the input of a network, normalised as ImageNet.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        BGR.
+
+    Returns
+    -------
+    Tensor of shape (3, H, W), float32
+        RGB.
+    """
     import torch
 
     rgb = torch.from_numpy(np.ascontiguousarray(image[..., ::-1])).permute(2, 0, 1).float() / 255
@@ -135,9 +176,21 @@ def imagenet_input(image: np.ndarray) -> torch.Tensor:
 class DensityCounter:
     """Counts with a module that maps an image to a density map; the count is the map's sum.
 
-    The module takes a batch of one image, made by `to_input` (C, H, W), and returns a map (H, W),
-    maybe smaller, which is multiplied by `scale`: 0.01 for a network trained on maps times 100. A
-    `prompted` module also takes the list of prompts.
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Takes a batch of one image and returns a map (H, W), maybe smaller than the image and with
+        leading dimensions of 1.
+    name : str
+        Of the counter.
+    device : str
+        As torch names it.
+    scale : float
+        By which the map is multiplied: 0.01 for a network trained on maps times 100.
+    to_input : callable
+        Makes the input (C, H, W) of the module from an image (H, W, 3) uint8 BGR.
+    prompted : bool
+        Whether the module also takes the list of prompts.
     """
 
     capabilities = frozenset({COUNT, DENSITY})
@@ -160,7 +213,18 @@ class DensityCounter:
         self.prompted = prompted
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
-        """Count in ``image`` (H, W, 3) uint8 BGR; `prompt` matters to a prompted module only."""
+        """Count in an image; a map that is not finite gives a failed result.
+
+        Parameters
+        ----------
+        image, prompt, context
+            As `Counter.count` takes them; a module that is not prompted does not read the prompt.
+
+        Raises
+        ------
+        InputError
+            If the module does not return one map.
+        """
         import torch
 
         with torch.inference_mode():
@@ -181,10 +245,17 @@ class DensityCounter:
 
 
 class FunctionCounter:
-    """Counts by a function of an image (H, W, 3) uint8 BGR and a prompt, and maybe the context.
+    """Counts by a function.
 
-    It returns what `as_result` takes: a number, points, a density map, a text or None. What it
-    gives beyond counts is known when it has answered once.
+    What it gives beyond counts is known when it has answered once.
+
+    Parameters
+    ----------
+    function : callable
+        Takes an image (H, W, 3) uint8 BGR and a prompt, and the context where it has a third
+        parameter; returns what `as_result` takes: a number, points, a density map, a text or None.
+    name : str, optional
+        Of the counter; by default that of the function.
     """
 
     def __init__(self, function: Callable[..., Any], *, name: str | None = None) -> None:
@@ -199,7 +270,18 @@ class FunctionCounter:
             self._takes_context = False
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
-        """Count what `prompt` names in ``image`` (H, W, 3) uint8 BGR."""
+        """Count what a prompt names in an image.
+
+        Parameters
+        ----------
+        image, prompt, context
+            As `Counter.count` takes them.
+
+        Raises
+        ------
+        InputError
+            As `as_result`.
+        """
         arguments = (image, prompt, dict(context or {})) if self._takes_context else (image, prompt)
         result = as_result(self.function(*arguments), self.name, context)
         if result.centres is not None:
@@ -213,8 +295,13 @@ class FunctionCounter:
 class FileCounter:
     """Looks counts up by the image's id, which the context must hold as ``image_id``.
 
-    `predictions` are those of one model, or a table of ``id,pred``, or of ``image,class,count``
-    whose class is the prompt; images are joined by name, with or without folders and suffix.
+    Parameters
+    ----------
+    predictions : CountPredictions or path-like
+        Predictions of one model, or a table of ``id,pred``, or of ``image,class,count`` whose class
+        is the prompt; images are joined by name, with or without folders and suffix.
+    name : str, optional
+        Of the counter; by default that of the predictions.
     """
 
     capabilities = frozenset({COUNT})
@@ -233,7 +320,18 @@ class FileCounter:
         self._ids = {image_id: image_id for image_id, _ in self.counts}
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
-        """Return the count on file, or raise `InputError` if it lacks the image or the class."""
+        """Return the count on file; a missing number is a skipped answer.
+
+        Parameters
+        ----------
+        image, prompt, context
+            As `Counter.count` takes them; the image is not read.
+
+        Raises
+        ------
+        InputError
+            If the file lacks the image, or the class.
+        """
         context = context or {}
         image_id = str(context.get("image_id"))
         if image_id not in self._ids:
@@ -263,13 +361,40 @@ class VisibleOnly:
     needs = ("visible_points",)
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
-        """Count the ``visible_points`` of ``context``."""
+        """Count the ``visible_points`` of the context.
+
+        Parameters
+        ----------
+        image, prompt, context
+            As `Counter.count` takes them; image and prompt are not read.
+
+        Raises
+        ------
+        InputError
+            If the context lacks them.
+        """
         points = visible_points(context)
         return CountResult(float(len(points)), points=points, context=context or {})
 
 
 def visible_points(context: Context) -> np.ndarray:
-    """Return the ``visible_points`` (N, 2) of a context, or raise `InputError`."""
+    """Return the visible objects that a context names.
+
+    Parameters
+    ----------
+    context : mapping, optional
+        With ``visible_points``.
+
+    Returns
+    -------
+    ndarray of shape (N, 2), float64
+        As xy in pixels.
+
+    Raises
+    ------
+    InputError
+        If the context lacks them.
+    """
     points = (context or {}).get("visible_points")
     if points is None:
         raise InputError("This counter needs 'visible_points' in the context.")

@@ -25,13 +25,26 @@ def load_counter(
 ) -> tuple[Counter, dict[str, Any]]:
     """Build the counter of a config file, and return it with what its answers depend on.
 
-    The file has ``counter = dict(type=..., ...)``: the dotted name of what makes a counter, and its
-    arguments; modules beside the file are found. `options` are changes by dotted name, such as
-    ``{"counter.score_thr": 0.5}``. Answers depend on the arguments and on the fingerprint of the
-    detector where there is one.
+    Parameters
+    ----------
+    path : path-like
+        A config file with ``counter = dict(type=..., ...)``: the dotted name of what makes a
+        counter, and its arguments; modules beside the file are found. Or ``FILE.py:NAME``, a
+        function ``NAME(image, prompt)`` of a file, or a counter that it makes or holds (see
+        `FunctionCounter`).
+    options : mapping, optional
+        Changes to a config by dotted name, such as ``{"counter.score_thr": 0.5}``.
 
-    ``FILE.py:NAME`` is a function ``NAME(image, prompt)`` of a file, or a counter that it makes or
-    holds (see `FunctionCounter`); answers depend on the file's content.
+    Returns
+    -------
+    tuple of Counter and dict
+        Answers depend on the ``counter``, its arguments, and on the ``fingerprint`` of the detector
+        where there is one; of a function on the file's content.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or run, makes no counter, or does not take the options.
     """
     from mmengine.config import Config
 
@@ -129,10 +142,20 @@ def detector(
     cfg_options: Mapping[str, Any] | None = None,
     trust_checkpoint: bool = False,
 ) -> Counter:
-    """Make a counter of a closed-set detector, a known name or the path of an mmdet config file.
+    """Make a counter of a closed-set detector.
 
-    A box counts where its score exceeds `score_thr`. `merge` gives new names to categories that are
-    counted as one (see `MergedCategories`). For the rest see `autoeval.detectors.load_detector`.
+    Parameters
+    ----------
+    detector, checkpoint, device, cfg_options, trust_checkpoint
+        See `autoeval.detectors.load_detector`.
+    score_thr : float
+        Boxes with a higher score count.
+    name : str, optional
+        Of the counter; by default that of the detector with the threshold.
+    merge : mapping of str to str, optional
+        New names of categories that are counted as one (see `MergedCategories`).
+    merge_iou_thr : float
+        IoU over which boxes of merged categories are one object.
     """
     from autoeval.counting.counters.mmdet import DetectorCounter, MergedCategories
     from autoeval.detectors import load_detector
@@ -163,8 +186,21 @@ def open_vocabulary(
 ) -> Counter:
     """Make a counter of a detector that takes words, such as Grounding DINO, from its mmdet config.
 
-    `checkpoint` is file or address of its weights; `language_model` replaces the text encoder of
-    the config by another of the hub, or a local folder. For the rest see `detector`.
+    Parameters
+    ----------
+    config : str
+        Path of the config file, or name of one of mmdet's.
+    checkpoint : str, optional
+        File or address of its weights; without it the counter is refused.
+    language_model : str, optional
+        Text encoder in place of that of the config: a name on the hub, or a local folder.
+    score_thr, name, device, cfg_options, trust_checkpoint
+        See `detector`.
+
+    Raises
+    ------
+    InputError
+        If transformers or the weights are missing.
     """
     from autoeval.counting.counters.mmdet import OpenVocabularyCounter
     from autoeval.detectors.building.checkpoints import (
@@ -214,7 +250,15 @@ def endpoint(
     timeout: float = 120.0,
     retries: int = 5,
 ) -> TextCounter:
-    """Make a counter of a model behind an OpenAI-compatible endpoint; see `EndpointAsk`."""
+    """Make a counter of a model behind an OpenAI-compatible endpoint.
+
+    Parameters
+    ----------
+    url, model, max_tokens, temperature, key_variable, timeout, retries
+        See `EndpointAsk`.
+    name : str, optional
+        Of the counter; by default that of the model.
+    """
     ask = EndpointAsk(
         url,
         model,
@@ -228,5 +272,15 @@ def endpoint(
 
 
 def local_model(model: str, *, name: str | None = None, **options: Any) -> TextCounter:
-    """Make a counter of a model that ``transformers`` runs here; see `TransformersAsk`."""
+    """Make a counter of a model that ``transformers`` runs here.
+
+    Parameters
+    ----------
+    model : str
+        See `TransformersAsk`.
+    name : str, optional
+        Of the counter; by default that of the model.
+    **options
+        See `TransformersAsk`.
+    """
     return TextCounter(TransformersAsk(model, **options), name=name or model)

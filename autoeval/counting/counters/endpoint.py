@@ -33,17 +33,37 @@ class EndpointError(RuntimeError):
 
 
 class EndpointAsk:
-    """Asks a model about an image over ``/chat/completions`` below `url`.
+    """Asks a model about an image over ``/chat/completions``.
 
-    Of `max_tokens` the paper gives 4096 to GPT-4o, 4000 to InternVL2, 2000 to Molmo and 8192 to
-    Qwen2-VL (appendix A.2); None sends no limit. An endpoint that wants it as
-    ``max_completion_tokens``, as newer ones do, says so once and then gets it. A temperature of
-    None leaves it to the endpoint. An answer that reached the limit is a `CutOffAnswer`.
-
-    The key is that of the environment variable `key_variable`, appears in no message, and goes
-    unencrypted to this machine only. No connection, `timeout` seconds of silence and a busy server
-    (408, 409, 429 and 5xx) are tried `retries` times more, after the server's ``Retry-After`` or
+    The key appears in no message, and goes unencrypted to this machine only. No connection, silence
+    and a busy server (408, 409, 429 and 5xx) are tried again, after the server's ``Retry-After`` or
     pauses that double; one beyond two minutes ends the run.
+
+    Parameters
+    ----------
+    url : str
+        Address of the endpoint, below which ``/chat/completions`` is.
+    model : str
+        Its name there.
+    max_tokens : int, optional
+        Longest answer; one that reaches it is a `CutOffAnswer`. The paper on CAPTURe gives 4096 to
+        GPT-4o, 4000 to InternVL2, 2000 to Molmo and 8192 to Qwen2-VL (appendix A.2); None sends no
+        limit. An endpoint that wants it as ``max_completion_tokens``, as newer ones do, says so
+        once and then gets it.
+    temperature : float, optional
+        None leaves it to the endpoint.
+    key_variable : str
+        Environment variable with the key; empty for none.
+    timeout : float
+        Seconds of silence after which a request has failed.
+    retries : int
+        How often a request is tried again.
+
+    Raises
+    ------
+    InputError
+        If openai is missing, the address is none or unsafe, or the key holds characters that no key
+        has.
     """
 
     concurrent = True

@@ -37,7 +37,16 @@ ENDINGS = (("ies", "y"), ("ves", "f"), ("ves", "fe"), ("es", ""), ("s", ""))
 def find_category(prompt: str, categories: Sequence[str]) -> int:
     """Return the index of the category that a prompt names.
 
-    The prompt is in singular or plural, any case; ``_`` and ``-`` stand for spaces.
+    Parameters
+    ----------
+    prompt : str
+        In singular or plural, any case; ``_`` and ``-`` stand for spaces.
+    categories : sequence of str
+
+    Raises
+    ------
+    InputError
+        If it names none of them, or could mean several.
     """
     names = [_plain(name) for name in categories]
     wanted = _plain(prompt)
@@ -70,7 +79,15 @@ def _forms(name: str) -> set[str]:
 
 
 class ObservingDetector(Protocol):
-    """What this adapter needs of a detector; `autoeval.detectors` makes such."""
+    """What this adapter needs of a detector; `autoeval.detectors` makes such.
+
+    Attributes
+    ----------
+    categories : tuple of str
+        Words of the labels.
+    settings : dict
+        By dotted name; see `box_limit`.
+    """
 
     categories: tuple[str, ...]
     settings: dict[str, Any]
@@ -78,15 +95,30 @@ class ObservingDetector(Protocol):
     def observe(
         self, images: Sequence[np.ndarray], image_ids: Sequence[str]
     ) -> list[Evidence]:  # pragma: no cover
-        """Detect objects in images (H, W, 3) uint8 BGR."""
+        """Detect objects in images.
+
+        Parameters
+        ----------
+        images : sequence of ndarray of shape (H, W, 3), uint8
+            BGR.
+        image_ids : sequence of str
+            One an image.
+        """
         ...
 
 
 class DetectorCounter:
     """Counts the boxes of one category; one pass of the detector serves all prompts on an image.
 
-    A box counts where its score exceeds `score_thr`. A result that may have been cut off at the
-    detector's limit of boxes says so in its warnings.
+    A result that may have been cut off at the detector's limit of boxes says so in its warnings.
+
+    Parameters
+    ----------
+    detector : ObservingDetector
+    score_thr : float
+        Boxes with a higher score count.
+    name : str
+        Of the counter.
     """
 
     capabilities = frozenset({COUNT, POINTS})
@@ -100,13 +132,35 @@ class DetectorCounter:
         self.max_per_img = box_limit(detector.settings)
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
-        """Count what `prompt` names in ``image`` (H, W, 3) uint8 BGR."""
+        """Count what a prompt names in an image.
+
+        Parameters
+        ----------
+        image, prompt, context
+            As `Counter.count` takes them.
+
+        Raises
+        ------
+        InputError
+            As `find_category`.
+        """
         return self.count_prompts(image, [prompt], context)[0]
 
     def count_prompts(
         self, image: np.ndarray, prompts: Sequence[str], context: Context = None
     ) -> list[CountResult]:
-        """Count what each prompt names, or raise `InputError` if it is no category."""
+        """Count what each prompt names in one image.
+
+        Parameters
+        ----------
+        image, prompts, context
+            As `autoeval.counting.counters.count_prompts` takes them.
+
+        Raises
+        ------
+        InputError
+            As `find_category`.
+        """
         return self.count_batch([image], [prompts], [context or {}])[0]
 
     def count_batch(
@@ -115,7 +169,27 @@ class DetectorCounter:
         prompts: Sequence[Sequence[str]],
         contexts: Sequence[Mapping[str, Any]],
     ) -> list[list[CountResult]]:
-        """Count what the prompts of each image name; the detector sees the images together."""
+        """Count what the prompts of each image name; the detector sees the images together.
+
+        Parameters
+        ----------
+        images : sequence of ndarray of shape (H, W, 3), uint8
+            BGR.
+        prompts : sequence of sequence of str
+            Of each image.
+        contexts : sequence of mapping
+            Of each image; see `Counter.count`.
+
+        Returns
+        -------
+        list of list of CountResult
+            One a prompt, for each image.
+
+        Raises
+        ------
+        InputError
+            As `find_category`.
+        """
         categories = self.detector.categories
         labels = [
             [find_category(prompt, categories) for prompt in image_prompts]
@@ -146,7 +220,16 @@ class DetectorCounter:
 def result_of_boxes(
     boxes: Detections, context: Mapping[str, Any], notes: tuple[str, ...] = ()
 ) -> CountResult:
-    """Make a result of boxes that all count; their centres are the points."""
+    """Make a result of boxes that all count; their centres are the points.
+
+    Parameters
+    ----------
+    boxes : Detections
+    context : mapping
+        What the result records.
+    notes : tuple of str
+        Its warnings.
+    """
     corners = boxes.boxes
     return CountResult(
         float(len(boxes)),
@@ -159,7 +242,18 @@ def result_of_boxes(
 
 
 def box_limit(settings: Mapping[str, Any]) -> int | None:
-    """Find the least ``max_per_img`` among dotted settings but for region proposals, or None."""
+    """Find the most boxes that a detector gives for an image.
+
+    Parameters
+    ----------
+    settings : mapping
+        By dotted name.
+
+    Returns
+    -------
+    int or None
+        The least ``max_per_img`` but for those of region proposals; None without one.
+    """
     limits = []
     for name, value in settings.items():
         *path, last = name.split(".")
@@ -169,10 +263,22 @@ def box_limit(settings: Mapping[str, Any]) -> int | None:
 
 
 class MergedCategories:
-    """A detector some of whose categories carry one name, the new one that `mapping` gives them.
+    """A detector some of whose categories carry one name.
 
-    It may box one object as a car and as a truck: of boxes of merged categories whose IoU exceeds
-    `iou_thr`, only the one with the highest score stays.
+    It may box one object as a car and as a truck: of boxes of merged categories that overlap by
+    more than `iou_thr`, only the one with the highest score stays.
+
+    Parameters
+    ----------
+    detector : ObservingDetector
+    mapping : mapping of str to str
+        New name of each category that gets one.
+    iou_thr : float
+
+    Raises
+    ------
+    InputError
+        If the detector lacks one of the categories.
     """
 
     def __init__(
@@ -199,7 +305,18 @@ class MergedCategories:
         return getattr(self.detector, "fingerprint", None)
 
     def observe(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Evidence]:
-        """Detect objects in images (H, W, 3) uint8 BGR."""
+        """Detect objects in images.
+
+        Parameters
+        ----------
+        images, image_ids
+            As `ObservingDetector.observe` takes them.
+
+        Returns
+        -------
+        list of Evidence
+            With clean boxes alone, labelled by the new names.
+        """
         observed = self.detector.observe(images, image_ids)
         return [
             Evidence(e.image_id, e.image_size, self._merge(e.clean.relabel(self._lookup)))
@@ -218,10 +335,26 @@ class MergedCategories:
 
 
 class OpenVocabularyCounter:
-    """Counts the boxes that a detector finds for a prompt, where their score exceeds `score_thr`.
+    """Counts the boxes that a detector finds for a prompt.
 
     Each prompt is a caption of its own (``chunked_size`` is set to 1), so that no answer depends on
     another; the backbone sees the image once. The model's `predict` reads ``text`` from the sample.
+
+    Parameters
+    ----------
+    model : BaseDetector
+        Of mmdet, with a language model.
+    config : Config
+        Of the model.
+    score_thr : float
+        Boxes with a higher score count.
+    name : str
+        Of the counter.
+
+    Raises
+    ------
+    InputError
+        If the model has no language model.
     """
 
     capabilities = frozenset({COUNT, POINTS})
@@ -256,14 +389,26 @@ class OpenVocabularyCounter:
         return fingerprint(describe(self.model, self.config, ()))
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
-        """Count what `prompt` names in ``image`` (H, W, 3) uint8 BGR."""
+        """Count what a prompt names in an image.
+
+        Parameters
+        ----------
+        image, prompt, context
+            As `Counter.count` takes them.
+        """
         return self.count_prompts(image, [prompt], context)[0]
 
     @torch.inference_mode()
     def count_prompts(
         self, image: np.ndarray, prompts: Sequence[str], context: Context = None
     ) -> list[CountResult]:
-        """Count what each prompt names."""
+        """Count what each prompt names in one image.
+
+        Parameters
+        ----------
+        image, prompts, context
+            As `autoeval.counting.counters.count_prompts` takes them.
+        """
         from autoeval.detectors.preprocessing import collate
 
         inputs, samples = collate(self.model, [self._preprocess(image)])

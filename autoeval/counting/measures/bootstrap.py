@@ -19,7 +19,15 @@ Measures = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class MeasureInterval:
-    """A value of the data with its interval, NaN where there is none, as for a single image."""
+    """A value of the data with its interval.
+
+    Parameters
+    ----------
+    value : float
+        NaN where the measure is not defined.
+    low, high : float
+        Ends; NaN where there is no interval, as for a single image.
+    """
 
     value: float
     low: float
@@ -40,8 +48,29 @@ def bootstrap_intervals(
     """Return 95 % percentile bootstrap intervals, clustered by image.
 
     Images are drawn with replacement and bring all their rows, because errors of one image depend
-    on each other; a single image has NaN. `statistics` is of rows by index; `images` (N,) is the
-    image of each row. Resamples where a statistic is NaN do not enter its interval.
+    on each other. Resamples where a statistic is NaN do not enter its interval. Source: Efron &
+    Tibshirani 1993, chapter 13.
+
+    Parameters
+    ----------
+    statistics : callable
+        Returns each statistic, by name, of rows by index (n,).
+    images : sequence of shape (N,)
+        Image of each row.
+    n_resamples : int
+        Number of draws.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    dict of str to MeasureInterval
+        A single image has no interval.
+
+    Raises
+    ------
+    InputError
+        If there is no row, or less than one draw.
     """
     _check_draws(len(images), n_resamples)
     _, image_of, sizes = np.unique(np.asarray(images), return_inverse=True, return_counts=True)
@@ -95,8 +124,25 @@ def bootstrap_sums(
     """Return the intervals of `bootstrap_intervals`, up to rounding, of functions of sums.
 
     A resample is how often each image is drawn: one product with the values gives all sums.
-    `measures` makes the measures (R,) of R resamples from their sums (R, G, K) of each column in
-    each group; `values` (N, K) are finite; `groups` (N,) is from 0 to G - 1, by default one.
+
+    Parameters
+    ----------
+    measures : callable
+        Makes the measures (R,), by name, of R resamples from their sums (R, G, K) of each column in
+        each group.
+    values : ndarray of shape (N, K)
+        Finite.
+    images : sequence of shape (N,)
+        Image of each row.
+    groups : ndarray of shape (N,), int64, optional
+        Group of each row, from 0 to G - 1; by default one.
+    n_resamples, seed : int
+        See `bootstrap_intervals`.
+
+    Raises
+    ------
+    InputError
+        As `bootstrap_intervals`.
     """
     _check_draws(len(images), n_resamples)
     groups = np.zeros(len(values), np.int64) if groups is None else groups
@@ -130,7 +176,16 @@ def bootstrap_mean(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> MeasureInterval:
-    """Return the mean of values (N,), with its interval as `bootstrap_sums` draws it.
+    """Return the mean of values, with its interval as `bootstrap_sums` draws it.
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        Finite.
+    images : sequence of shape (N,)
+        Image of each value.
+    n_resamples, seed : int
+        See `bootstrap_intervals`.
 
     Examples
     --------

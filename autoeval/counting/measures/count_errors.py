@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from autoeval.counting.binning.bins import CountBins
 from autoeval.errors import InputError
 
 
-def absolute_error(target: Any, pred: Any) -> dict[str, float]:
-    """Return ``MAE``, its population ``std``, ``RMSE`` and ``bias`` (mean of pred - target).
+def absolute_error(target: ArrayLike, pred: ArrayLike) -> dict[str, float]:
+    """Return the usual errors of counts, in objects.
+
+    Parameters
+    ----------
+    target, pred : array-like of shape (N,)
+        True and predicted counts, as `as_pairs` takes them.
+
+    Returns
+    -------
+    dict of str to float
+        ``MAE``, the population ``std`` of the absolute errors, ``RMSE`` and ``bias`` (mean of pred
+        - target).
 
     Examples
     --------
@@ -29,8 +39,19 @@ def absolute_error(target: Any, pred: Any) -> dict[str, float]:
     }
 
 
-def mape(target: Any, pred: Any) -> float:
-    """Mean of 100 |error| / target over the images whose target is not 0; NaN where all are."""
+def mape(target: ArrayLike, pred: ArrayLike) -> float:
+    """Mean of 100 |error| / target over the images whose target is not 0.
+
+    Parameters
+    ----------
+    target, pred : array-like of shape (N,)
+        As `as_pairs` takes them.
+
+    Returns
+    -------
+    float
+        In percent; NaN where all targets are 0.
+    """
     target, pred = as_pairs(target, pred)
     some = target > 0
     if not some.any():
@@ -38,16 +59,38 @@ def mape(target: Any, pred: Any) -> float:
     return float(100 * (np.abs(pred - target)[some] / target[some]).mean())
 
 
-def smape(target: Any, pred: Any) -> float:
-    """Mean of 100 |error| / (|target| + |pred|), in [0, 100] (CAPTURe's symmetric error).
+def smape(target: ArrayLike, pred: ArrayLike) -> float:
+    """Mean of 100 |error| / (|target| + |pred|): the sMAPE of CAPTURe, section on metrics.
 
-    NaN is a skipped answer and scores 100; 0 for 0 scores 0. torchmetrics' measure is twice this.
+    torchmetrics' measure is twice this.
+
+    Parameters
+    ----------
+    target, pred : array-like of shape (N,)
+        As `as_pairs` takes them, but that a prediction may be NaN, a skipped answer, which scores
+        100; 0 for 0 scores 0.
+
+    Returns
+    -------
+    float
+        In [0, 100].
     """
     return float(smape_terms(target, pred).mean())
 
 
-def smape_terms(target: Any, pred: Any) -> np.ndarray:
-    """Return the share (N,) of each image in `smape`, in [0, 100]."""
+def smape_terms(target: ArrayLike, pred: ArrayLike) -> np.ndarray:
+    """Return the term of each image in `smape`.
+
+    Parameters
+    ----------
+    target, pred : array-like of shape (N,)
+        As `smape` takes them.
+
+    Returns
+    -------
+    ndarray of shape (N,), float64
+        In [0, 100].
+    """
     pred = np.asarray(pred, np.float64).ravel()
     skipped = np.isnan(pred)
     target, filled = as_pairs(target, np.where(skipped, 0.0, pred))
@@ -56,8 +99,25 @@ def smape_terms(target: Any, pred: Any) -> np.ndarray:
     return 100 * np.where(skipped, 1.0, share)
 
 
-def as_pairs(target: Any, pred: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return true counts and predictions, which may be negative, (N,) as float64."""
+def as_pairs(target: ArrayLike, pred: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Check true and predicted counts, and return them as numbers.
+
+    Parameters
+    ----------
+    target : array-like of shape (N,)
+        True counts, at least 0.
+    pred : array-like of shape (N,)
+        Predictions, which may be negative or fractional.
+
+    Returns
+    -------
+    target, pred : ndarray of shape (N,), float64
+
+    Raises
+    ------
+    InputError
+        If there is no image, the numbers differ, or a count is not finite, or a true one under 0.
+    """
     target, pred = np.asarray(target, np.float64).ravel(), np.asarray(pred, np.float64).ravel()
     if len(target) != len(pred):
         raise InputError(
@@ -79,11 +139,30 @@ def as_pairs(target: Any, pred: Any) -> tuple[np.ndarray, np.ndarray]:
     return target, pred
 
 
-def bin_table(target: Any, pred: Any, bins: CountBins, mode: str = "paper") -> pd.DataFrame:
-    """Mean and population ``std`` of |error|, and ``bias`` (pred - target), in bins with images.
+def bin_table(
+    target: ArrayLike, pred: ArrayLike, bins: CountBins, mode: str = "paper"
+) -> pd.DataFrame:
+    """Errors by bin of the true count (paper on binned counting, section III-E).
 
-    Of targets outside the edges ``"paper"`` makes underflow and overflow bins; ``"released"`` drops
-    them, as the authors' code does.
+    Parameters
+    ----------
+    target, pred : array-like of shape (N,)
+        As `as_pairs` takes them.
+    bins : CountBins
+    mode : {"paper", "released"}
+        Of targets outside the edges ``"paper"`` makes underflow and overflow bins; ``"released"``
+        drops them, as the authors' code does.
+
+    Returns
+    -------
+    DataFrame
+        One row a bin with images: ``bin``, ``lo``, ``hi``, ``n``, ``mean`` and population ``std``
+        of |error|, and ``bias`` (mean of pred - target), in objects.
+
+    Raises
+    ------
+    InputError
+        If there is no such mode, and as `as_pairs`.
     """
     check_mode(mode)
     target, pred = as_pairs(target, pred)
@@ -103,9 +182,19 @@ def bin_table(target: Any, pred: Any, bins: CountBins, mode: str = "paper") -> p
 
 
 def pooled(table: pd.DataFrame) -> tuple[float, float]:
-    """Pool the means and standard deviations of bins (equations 8 and 9); NaN without images.
+    """Pool the means and standard deviations of bins (the same paper, equations 8 and 9).
 
     The variance is that within bins only, hence smaller than that of all errors.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `bin_table`: ``n``, ``mean`` and ``std`` are read.
+
+    Returns
+    -------
+    mean, std : float
+        In objects; NaN without images.
     """
     total = table["n"].sum()
     if not total:

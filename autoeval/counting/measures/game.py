@@ -15,11 +15,28 @@ TILE_RULES = ("exact", "floor_step", "absorb")
 
 
 def tile_edges(length: int, level: int, rule: str = "exact") -> np.ndarray:
-    """Split a side of ``length`` pixels in 2 ** level for GAME(level); (tiles + 1,), int64.
+    """Split a side of an image for GAME(level).
 
-    For lengths that do not divide ``"exact"`` places edges evenly, rounded down; ``"floor_step"``
-    steps by length // 2 ** level, as the released code, with as many tiles as that takes;
-    ``"absorb"`` lets the last tile take the remainder.
+    Parameters
+    ----------
+    length : int
+        Of the side, pixels.
+    level : int
+        A side has 2 ** level tiles.
+    rule : {"exact", "floor_step", "absorb"}
+        For lengths that do not divide ``"exact"`` places edges evenly, rounded down;
+        ``"floor_step"`` steps by length // 2 ** level, as the released code, with as many tiles as
+        that takes; ``"absorb"`` lets the last tile take the remainder.
+
+    Returns
+    -------
+    ndarray of shape (tiles + 1,), int64
+        From 0 to `length`.
+
+    Raises
+    ------
+    InputError
+        If there is no such rule, or the side has fewer pixels than tiles.
     """
     if rule not in TILE_RULES:
         raise InputError(f"Expected a tile rule among {TILE_RULES} but got {rule!r}.")
@@ -43,8 +60,22 @@ def game(
 ) -> float:
     """Sum over tiles of the absolute count error of one image.
 
-    `target` and `pred` are density maps (H, W), or points (N, 2) as xy in pixels where `size`,
-    height and width, is given; points outside count in the nearest tile.
+    Parameters
+    ----------
+    target, pred : ndarray of shape (H, W), or (N, 2) and (M, 2)
+        Density maps, or points as xy in pixels where `size` is given; points outside count in the
+        nearest tile.
+    level : int
+        The image has 4 ** level tiles.
+    size : tuple of int, optional
+        Height and width of the image that the points are on.
+    rule : str
+        See `tile_edges`.
+
+    Raises
+    ------
+    InputError
+        If maps differ in shape, and as `tile_edges`.
     """
     target, pred = np.asarray(target, np.float64), np.asarray(pred, np.float64)
     if size is None and target.shape != pred.shape:
@@ -63,7 +94,21 @@ def game(
 
 
 def read_density(path: Path) -> np.ndarray:
-    """Read a density map (H, W) of a ``.npy`` file as float64."""
+    """Read a density map of a ``.npy`` file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    ndarray of shape (H, W), float64
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or holds no map of numbers.
+    """
     try:
         density = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -77,7 +122,17 @@ def read_density(path: Path) -> np.ndarray:
 
 @dataclass
 class GameScore:
-    """GAME of a data set, image by image, at each of `levels`; for `rule` see `tile_edges`."""
+    """GAME of a data set, image by image.
+
+    Parameters
+    ----------
+    levels : sequence of int
+        Each image has 4 ** level tiles.
+    rule : str
+        See `tile_edges`.
+    by_image : dict of str to list of float
+        Sum over tiles at each level, by the id of the image; filled by `update`.
+    """
 
     levels: Sequence[int] = (0, 1, 2, 3)
     rule: str = "exact"
@@ -90,7 +145,19 @@ class GameScore:
         pred: np.ndarray,
         size: tuple[int, int] | None = None,
     ) -> None:
-        """Add an image; the arguments are those of `game`."""
+        """Add an image.
+
+        Parameters
+        ----------
+        image_id : str
+        target, pred, size
+            As `game` takes them.
+
+        Raises
+        ------
+        InputError
+            If the image was given before, and as `game`.
+        """
         if image_id in self.by_image:
             raise InputError(f"Image '{image_id}' was given twice.")
         self.by_image[image_id] = [
@@ -100,10 +167,23 @@ class GameScore:
     def update_map(
         self, image_id: str, points: np.ndarray, density: np.ndarray, size: tuple[int, int]
     ) -> None:
-        """Add an image with true points (N, 2), xy pixels of `size`, and a predicted map.
+        """Add an image with true points and a predicted density map.
 
-        The map (h, w) may be coarser than the image of height and width `size`: each tile is the
-        same share of both.
+        The map may be coarser than the image: each tile is the same share of both.
+
+        Parameters
+        ----------
+        image_id : str
+        points : ndarray of shape (N, 2)
+            True points as xy, pixels of the image.
+        density : ndarray of shape (h, w)
+        size : tuple of int
+            Height and width of the image.
+
+        Raises
+        ------
+        InputError
+            If the image was given before, and as `tile_edges`.
         """
         if image_id in self.by_image:
             raise InputError(f"Image '{image_id}' was given twice.")
@@ -116,7 +196,18 @@ class GameScore:
         self.by_image[image_id] = errors
 
     def compute(self) -> pd.DataFrame:
-        """Return ``level``, ``mean`` and population ``std`` over images, whatever their order."""
+        """Return the mean over images at each level.
+
+        Returns
+        -------
+        DataFrame
+            ``level``, ``mean`` and population ``std`` over images, whatever their order.
+
+        Raises
+        ------
+        InputError
+            If no image was given.
+        """
         if not self.by_image:
             raise InputError("GAME needs at least one image: none was given.")
         values = np.array([self.by_image[name] for name in sorted(self.by_image)])

@@ -22,8 +22,25 @@ def match_points(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Match points one to one within a distance: as many as possible, then as near as possible.
 
-    Points (N, 2), (M, 2) are xy in pixels; (K,) int64 indices into both are returned. Groups that
-    no chain of candidate pairs connects are matched apart, so that cost grows with the largest one.
+    Groups that no chain of candidate pairs connects are matched apart, so that cost grows with the
+    largest one.
+
+    Parameters
+    ----------
+    target, pred : ndarray of shape (N, 2) and (M, 2)
+        True and predicted points as xy, pixels.
+    max_distance : float
+        In pixels, that distance included.
+
+    Returns
+    -------
+    rows, columns : ndarray of shape (K,), int64
+        Positions in `target`, rising, and in `pred` of each pair.
+
+    Raises
+    ------
+    InputError
+        If the distance is not over 0.
     """
     if not max_distance > 0:
         raise InputError(f"Expected a positive distance for matching but got {max_distance}.")
@@ -43,7 +60,15 @@ def match_points(
 
 @dataclass
 class PointMatchScore:
-    """Precision, recall and F1 of points over a data set; `max_distance` is in pixels."""
+    """Precision, recall and F1 of points over a data set.
+
+    Parameters
+    ----------
+    max_distance : float
+        In pixels; see `match_points`.
+    true_positives, n_target, n_pred : int
+        Matched pairs, true points and predictions so far.
+    """
 
     max_distance: float
     true_positives: int = 0
@@ -51,7 +76,18 @@ class PointMatchScore:
     n_pred: int = 0
 
     def update(self, target: np.ndarray, pred: np.ndarray) -> None:
-        """Add an image: true and predicted points (N, 2), (M, 2) as xy, pixels."""
+        """Add an image.
+
+        Parameters
+        ----------
+        target, pred : ndarray of shape (N, 2) and (M, 2)
+            True and predicted points as xy, pixels.
+
+        Raises
+        ------
+        InputError
+            As `match_points`.
+        """
         self.true_positives += len(match_points(target, pred, self.max_distance)[0])
         self.n_target += len(_points(target))
         self.n_pred += len(_points(pred))
@@ -100,9 +136,19 @@ def _ratio(part: int, whole: int) -> float:
 
 
 def neighbour_distance(points: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return the mean distance (N,) of each true point (N, 2) to its three nearest others.
+    """Return the mean distance of each true point to its three nearest others, or to all of fewer.
 
-    A point alone gets the diagonal of the image, whose `size` is height and width in pixels.
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2)
+        As xy, pixels.
+    size : tuple of int
+        Height and width of the image, pixels; a point alone gets its diagonal.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        In pixels.
     """
     points = _points(points)
     if len(points) < 2:
@@ -114,7 +160,21 @@ def neighbour_distance(points: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 def true_positives(
     target: np.ndarray, pred: np.ndarray, scores: np.ndarray, reach: np.ndarray
 ) -> np.ndarray:
-    """Walk predictions from the highest score down and give each the nearest free true point."""
+    """Walk predictions from the highest score down and give each the nearest free true point.
+
+    Parameters
+    ----------
+    target, pred : ndarray of shape (N, 2) and (M, 2)
+        True and predicted points as xy, pixels.
+    scores : ndarray of shape (M,)
+    reach : ndarray of shape (N,)
+        Distance in pixels under which a true point is near enough.
+
+    Returns
+    -------
+    ndarray of shape (M,), bool
+        Which predictions got one.
+    """
     hit = np.zeros(len(pred), bool)
     free = np.ones(len(target), bool)
     if not len(target):
@@ -143,6 +203,17 @@ class NormalisedAveragePrecision:
     neighbours. Average precision is the area under the precision-recall curve of all predictions of
     all images, precision made monotonous.
 
+    Parameters
+    ----------
+    deltas : sequence of float
+        D shares of the distance to neighbours.
+    n_target : int
+        True points so far.
+    scores : list of ndarray of shape (M,)
+        Of each image so far.
+    hits : list of ndarray of shape (D, M), bool
+        Of each image so far: which predictions are true positives.
+
     Examples
     --------
     >>> score = NormalisedAveragePrecision((.5,))
@@ -160,7 +231,16 @@ class NormalisedAveragePrecision:
     def update(
         self, target: np.ndarray, pred: np.ndarray, scores: np.ndarray, size: tuple[int, int]
     ) -> None:
-        """Add an image of ``size`` (height, width): points (N, 2), (M, 2) and scores (M,)."""
+        """Add an image.
+
+        Parameters
+        ----------
+        target, pred : ndarray of shape (N, 2) and (M, 2)
+            True and predicted points as xy, pixels.
+        scores : ndarray of shape (M,)
+        size : tuple of int
+            Height and width of the image, pixels.
+        """
         target, pred = _points(target), _points(pred)
         reach = neighbour_distance(target, size)
         self.n_target += len(target)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from autoeval.counting.measures.count_errors import as_pairs
 from autoeval.errors import InputError
@@ -16,9 +16,16 @@ CONVENTIONS = ("relative", "paper", "absolute_released")
 
 @dataclass(frozen=True, eq=False)
 class TperCurve:
-    """Share of images with an error at or beyond each threshold (T,).
+    """Share of images with an error at or beyond each threshold.
 
-    By convention it is a share of the true count, a multiple of it, or a number of objects.
+    Parameters
+    ----------
+    thresholds : ndarray of shape (T,)
+        By convention a share of the true count, a multiple of it, or a number of objects; see
+        `tper_curve`.
+    ratio : ndarray of shape (T,)
+        In [0, 1].
+    n_images : int
     """
 
     thresholds: np.ndarray
@@ -31,13 +38,24 @@ class TperCurve:
         return float(_area(self.ratio, self.thresholds))
 
 
-def tper_curve(target: Any, pred: Any, *, convention: str = "relative") -> TperCurve:
+def tper_curve(target: ArrayLike, pred: ArrayLike, *, convention: str = "relative") -> TperCurve:
     """Share of images whose error is at least theta times the true count (equation 12).
 
-    ``"relative"``: theta from 0 to 1 in steps of .05, where an image without objects counts at
-    theta > 0 if its prediction is not 0, in the other two always. ``"paper"``: equations 10 to 12
-    as printed, theta from 0 to 100 times the true count. ``"absolute_released"``: as the authors'
-    code and figures 10 and 11, where operator precedence compares |e| + 0.001/y + 0.001 objects.
+    Parameters
+    ----------
+    target, pred : array-like of shape (N,)
+        As `as_pairs` takes them.
+    convention : {"relative", "paper", "absolute_released"}
+        ``"relative"``: theta from 0 to 1 in steps of .05, where an image without objects counts at
+        theta > 0 if its prediction is not 0, in the other two always. ``"paper"``: equations 10 to
+        12 as printed, theta from 0 to 100 times the true count in steps of 5.
+        ``"absolute_released"``: as the authors' code and figures 10 and 11, where operator
+        precedence compares |e| + 0.001/y + 0.001 with 0 to 100 objects.
+
+    Raises
+    ------
+    InputError
+        If there is no such convention, and as `as_pairs`.
     """
     if convention not in CONVENTIONS:
         raise InputError(f"Expected a convention among {CONVENTIONS} but got {convention!r}.")
@@ -54,8 +72,19 @@ def tper_curve(target: Any, pred: Any, *, convention: str = "relative") -> TperC
     return TperCurve(THRESHOLDS, (error >= least).mean(0), len(target))
 
 
-def tper_areas(target: Any, pred: Any) -> np.ndarray:
-    """Return the area (N,) below the relative curve of each image; their mean is that of all."""
+def tper_areas(target: ArrayLike, pred: ArrayLike) -> np.ndarray:
+    """Return the area below the relative curve of each image; their mean is that of all.
+
+    Parameters
+    ----------
+    target, pred : array-like of shape (N,)
+        As `as_pairs` takes them.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        In [0, 1].
+    """
     target, pred = as_pairs(target, pred)
     beyond = _relative(target, pred, THRESHOLDS)
     return _area(beyond.astype(np.float64), THRESHOLDS / 100)
