@@ -44,6 +44,7 @@ from autoeval.sites.label_warnings import (
     exchanged_words,
     label_warnings,
     never_predicted,
+    other_readings,
 )
 from autoeval.sites.site import FEWEST_BOXES, FEWEST_IMAGES, Site, is_labelled_enough
 from autoeval.words import Notice, listed, prefixed
@@ -364,7 +365,8 @@ def _why_not_right(labelled: Site, mismatch: Sequence[str]) -> str:
             f"{mismatch[0]} If so, translate them, such as with --category "
             "vehicle=car,bus,truck (categories=), or in a task file with `detector_mapping`."
         )
-    return "Are they of the same images, and do image ids and category numbers mean the same?"
+    question = "Are they of the same images, and do image ids and category numbers mean the same?"
+    return question + other_readings(labelled.boxes)
 
 
 def check_some_right(sets: Sequence[Site]) -> None:

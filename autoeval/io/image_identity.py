@@ -42,6 +42,8 @@ PLAIN_RULES = frozenset(
     {"file name", "file name without its folder", "id", "file name as id", "stem of the file name"}
 )
 """Rules that need no word where they match every image."""
+STEMS = frozenset({"file name as id", "stem of the file name"})
+ENOUGH_AS_IDS = 0.5  # of the images that stems place: so many by ids, and these may be meant
 _WHOLE = re.compile(r"0*(\d+)(?:\.0*)?")
 _ROBOFLOW = re.compile(r"(?:[_-](?P<suffix>[a-z]{3,4}))?\.rf\.[0-9a-zA-Z]{8,}$", re.IGNORECASE)
 _NOT_WORD = re.compile(r"[^0-9A-Za-z]+")
@@ -87,8 +89,9 @@ class ImageMatches:
     merged : tuple of str
         Ids under which images of several file names were matched with one.
     two_readings : tuple of tuple of str
-        Where numbers were taken for ids, and as stems of file names place as many images: of each
-        number that is then another image its name, and the known image by its id and by the stem.
+        Where numbers were taken for ids, and as stems of file names place as many images, or for
+        stems, and as ids place half as many: of each number that is then another image its name,
+        and the known image by its id and by the stem.
     """
 
     index: np.ndarray
@@ -144,12 +147,14 @@ class ImageMatches:
                 f"{name} is {by_id} by ids and {by_stem} by file names"
                 for name, by_id, by_stem in self.two_readings
             ]
+            by_stem = not STEMS.isdisjoint(counts)
+            read, other = ("file names", "ids") if by_stem else ("ids", "file names")
             text = (
-                f"images were matched with {known} by ids, and their numbers are file names there, "
-                f"too, of other images: {listed(examples, 3)}. If file names are meant, every "
+                f"images were matched with {known} by {read}, and their numbers are {other} there, "
+                f"too, of other images: {listed(examples, 3)}. If {other} are meant, every "
                 "number is wrong: write the file name of each image as 'file_name'"
             )
-            notices += (Notice("image-numbers-ambiguous", text),)
+            notices += (Notice("image-numbers-ambiguous", text, "note" if by_stem else "warning"),)
         return notices
 
 
@@ -483,14 +488,14 @@ def match_images(
         if image_id is not None and name is not None:
             names_at[int(index[k]), image_id].add(name)
     merged = tuple(image_id for (_, image_id), of_id in names_at.items() if len(of_id) > 1)
-    two_readings = _by_stems_instead(fields, known_fields, index, rules)
+    two_readings = _other_reading(fields, known_fields, index, rules)
     return ImageMatches(index, tuple(rules), possible, tuple(other_split), merged, two_readings)
 
 
-def _by_stems_instead(
+def _other_reading(
     fields: _Fields, known: _Fields, index: np.ndarray, rules: Sequence[str]
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return `ImageMatches.two_readings`; empty where stems of file names place fewer images.
+    """Return `ImageMatches.two_readings`; empty where the other reading places too few images.
 
     fields, known: of the N images and of those known, of which one side has no file names
     index (N,), rules: how they were matched
@@ -498,27 +503,35 @@ def _by_stems_instead(
     by_names = any(fields.file_name)
     if bool(by_names) == bool(any(known.file_name)):
         return ()
-    if not {rule for rule in rules if rule} <= {rule.name for rule in BY_ID}:
+    used = {rule for rule in rules if rule}
+    by_stem = not used.isdisjoint(STEMS)
+    if not used <= (STEMS if by_stem else {rule.name for rule in BY_ID}):
         return ()
-    with_names, with_ids = (fields, known) if by_names else (known, fields)
-    stems = [_number(without_suffix(base_name(name or ""))) for name in with_names.file_name]
-    ids = [_number(image_id or "") for image_id in with_ids.image_id]
-    keys, known_keys = (stems, ids) if by_names else (ids, stems)
+    ids, known_ids = (
+        [_number(image_id or "") for image_id in side.image_id] for side in (fields, known)
+    )
+    names = (fields if by_names else known).file_name
+    stems = [_number(without_suffix(base_name(name or ""))) for name in names]
+    keys, known_keys = (stems, known_ids) if by_names else (ids, stems)
+    if by_stem:
+        keys, known_keys = ids, known_ids
     places: dict[str, list[int]] = defaultdict(list)
     for place, key in enumerate(known_keys):
         places[key].append(place)
-    by_stem = [at[0] if len(at := places.get(key, [])) == 1 else MISSING for key in keys]
-    by_id = index.tolist()
-    if sum(at >= 0 for at in by_stem) < sum(at >= 0 for at in by_id):
+    other = [at[0] if len(at := places.get(key, [])) == 1 else MISSING for key in keys]
+    n_placed = np.count_nonzero(index >= 0)
+    if sum(at >= 0 for at in other) < n_placed * (ENOUGH_AS_IDS if by_stem else 1):
         return ()
-    names = [
+    readings = (other, index.tolist()) if by_stem else (index.tolist(), other)
+    known_names = [
         name or image_id or ""
         for name, image_id in zip(known.file_name, known.image_id, strict=True)
     ]
     return tuple(
-        (fields.file_name[k] or fields.image_id[k] or "", names[first], names[second])
-        for k, (first, second) in enumerate(zip(by_id, by_stem, strict=True))
+        (fields.file_name[k] or fields.image_id[k] or "", known_names[first], known_names[second])
+        for k, (first, second) in enumerate(zip(*readings, strict=True))
         if min(first, second) >= 0 and first != second
+        if not by_stem or ids[k] == fields.image_id[k]  # 000012 is no id
     )
 
 

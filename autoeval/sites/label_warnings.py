@@ -93,8 +93,20 @@ def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tu
             raise InputError(f"{about}{warnings[0]}.")
     refused = [of_other_images(boxes, truth) for boxes in detectors]
     if all(refused):
-        raise InputError(f"{about}{refused[0][0]}.")
+        raise InputError(f"{about}{refused[0][0]}.{other_readings(detectors[0])}")
     return tuple(Notice(notice.code, str(notice)) for notice in warnings)
+
+
+def other_readings(boxes: Boxes) -> str:
+    """Return how the images of boxes might be read otherwise, as sentences; mostly empty.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        With what was noted when their images were matched.
+    """
+    codes = ("image-numbers-ambiguous", "images-matched")
+    return "".join(f" Note: {notice}." for notice in boxes.left_out if notice.code in codes)
 
 
 def contradicted(warnings: Iterable[Notice]) -> bool:

@@ -266,3 +266,19 @@ def test_words_of_labels_without_an_order_give_numbers_no_meaning(world):
     one = table[table["category"] == "thing 2"]  # which any number is
     boxes = [{**row, "category_id": 0} for row in read(world[1]) if row["category_id"] == 3]
     assert len(autoeval.fit(one, boxes).fit_result_.labelled_sets) == 1
+
+
+@pytest.mark.parametrize(("by_stems", "read_as"), [(False, "file names"), (True, "ids")])
+def test_a_refused_fit_names_both_readings_of_numbers_of_images(world, by_stems, read_as):
+    """Files count one further than ids; where both place as many images, numbers are ids."""
+    labels, boxes = read(world[0]), read(world[1])
+    for image in labels["images"]:
+        image["file_name"] = f"{image['id'] + 1:06}.jpg"
+    for box in boxes:
+        if by_stems:
+            box["image_id"] = min(box["image_id"] + 1, 39)  # 40 is no id
+        elif box["image_id"] == 0:  # which is no file name
+            box["image_id"] = 40  # of an image that is not labelled
+    with pytest.raises(InputError, match="jpg by ids and 0000") as error:
+        autoeval.fit(labels, boxes)
+    assert f"by {read_as}, and their numbers" in str(error.value)

@@ -193,8 +193,14 @@ def test_numbers_that_may_be_ids_or_file_names_are_warned_of():
     every_id = [Named(str(k), None) for k in range(1, 61)]  # 60 is no file name
     assert match_images(every_id, from_1).by_rules("val.json") == ()
     every_stem = [Named(str(k), None) for k in range(60)]  # 0 is no id
-    np.testing.assert_array_equal(match_images(every_stem, from_1).index, range(60))
-    assert match_images(every_stem, from_1).by_rules("val.json") == ()
+    matches = match_images(every_stem, from_1)
+    np.testing.assert_array_equal(matches.index, range(60))
+    assert matches.two_readings[0] == ("1", "000000.jpg", "000001.jpg")
+    (note,) = matches.by_rules("val.json")
+    assert (note.code, note.severity) == ("image-numbers-ambiguous", "note")
+    few_ids = [Named(str(k), None) for k in (0, 1, 2, *range(61, 99))]  # hardly any is an id
+    many = [*from_1, *(LabelledImage(f"x{k}", f"{k}.jpg", None) for k in range(60, 99))]
+    assert match_images(few_ids, many).by_rules("val.json") == ()
 
 
 def test_ids_that_are_stems_are_no_two_readings():
