@@ -442,7 +442,7 @@ def coco_images(
         raise InputError(
             f"{printable(path)} is not a COCO annotation file: expected an object with a list "
             "'images' (and 'annotations' and 'categories' where it is labelled). Other labels are "
-            "converted with `autoeval convert-labels`."
+            "converted with `autoeval convert-labels`, BDD100K's with --layout bdd100k."
         )
     malformed = list[Notice]()
     images = tuple(coco_entries(path, document, "images", _image, malformed))

@@ -53,8 +53,9 @@ ACCEPTED_LABELS = (
     "supervision.DetectionDataset or supervision.Detections by file name"
 )
 OF_ARRAY = re.compile(r"image\d+\.jpg").fullmatch  # what Ultralytics calls an image without a file
-IGNORED = ("iscrowd", "is_crowd", "difficult", "ignore")
-"""Columns of a table of labels that may say which objects evaluation ignores; the first counts."""
+IGNORED = ("iscrowd", "is_crowd", "difficult", "ignore", "IsGroupOf")
+"""Columns of a table of labels that may say which objects evaluation ignores; the first counts. The
+last is that of Open Images, where -1 says that nobody knows."""
 ROW_KEYS = frozenset({"bbox", "score", "x"})
 
 
@@ -178,7 +179,7 @@ def labels_in_memory(labels: Any) -> LabelSet:
     classes: Sequence[str] = ()
     if _is_table(labels):
         content = read_coco(_document_of_table(labels))
-    elif (annotations := getattr(labels, "annotations", labels)) and _of_names(annotations):
+    elif _of_names(annotations := getattr(labels, "annotations", labels)):
         classes = getattr(labels, "classes", ())
         content = read_coco(_document_of_detections(annotations, classes))
     else:
@@ -248,8 +249,9 @@ def _document_of_table(labels: Any) -> dict[str, Any]:
         bbox = box[0] if of_box == ("bbox",) else list(box)
         if of_box == CORNERS and None not in bbox:
             bbox[2:] = bbox[2] - bbox[0], bbox[3] - bbox[1]
+        iscrowd = None if crowd == -1 else crowd
         annotations.append(
-            {"image_id": image, "category_id": number, "bbox": bbox, "iscrowd": crowd}
+            {"image_id": image, "category_id": number, "bbox": bbox, "iscrowd": iscrowd}
         )
     categories = [{"id": number, "name": name} for number, name in names.items()]
     return {"images": [*images.values()], "categories": categories, "annotations": annotations}

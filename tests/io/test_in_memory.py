@@ -400,6 +400,7 @@ def test_labels_that_were_read_stay_as_they_are(tmp_path):
     [
         ([1], r"Expected labels as a path .* but got list of int"),
         ({}, r"Expected labels as a path .* but got dict"),
+        (np.zeros(3, [("image_id", int), ("x", float)]), r"a DataFrame .* but got ndarray"),
         (pd.DataFrame({"image": [1], "x": [2]}), r"has the columns image, x. Expected labels"),
         ({"a.jpg": SimpleNamespace(xyxy=np.zeros((1, 4)), class_id=None)}, "have no class_id"),
     ],
@@ -440,11 +441,11 @@ def test_two_columns_of_one_name_are_refused():
         read_predictions(pd.concat([frame, frame[["score"]]], axis=1), images=IMAGES)
 
 
-@pytest.mark.parametrize("column", ["iscrowd", "is_crowd", "difficult", "ignore"])
+@pytest.mark.parametrize("column", ["iscrowd", "is_crowd", "difficult", "ignore", "IsGroupOf"])
 def test_a_table_of_labels_says_what_is_ignored(column):
-    """Under the names of COCO, of torchvision's references and of Pascal VOC."""
+    """Under the names of COCO, torchvision's references, Pascal VOC and Open Images."""
     table = labels_frame().dropna(subset=["category"])
-    table[column] = [1, *[0] * (len(table) - 1)]
+    table[column] = [1, *[0] * (len(table) - 2), -1]  # -1 is not known in Open Images
     read = labels_in_memory(table)
     assert read.boxes.iscrowd.tolist() == [True, *[False] * (len(table) - 1)]
 

@@ -50,7 +50,9 @@ NAME_FILES = ("classes.txt", "obj.names", "names.txt")
 NO_PREDICTIONS = frozenset({*NAME_FILES, "README.txt", "README.md", "train.txt", "val.txt"})
 OF_VOC = re.compile(r"comp\d+_(det|cls)_\w+").fullmatch
 FEWEST = 6  # columns of a line: class, score and box
-MOST = 9  # columns of a line, with a few more
+MOST = 9  # columns of a line, with a few more, where they are not named
+KITTI = 16  # columns of a line, which begins with a word
+KITTI_COLUMNS = "class,-,-,-,left,top,right,bottom,-,-,-,-,-,-,-,score"
 BEYOND = 0.002  # of the image's side, by which rounding carries a box beyond it
 MOST_BAD = 0.1  # of the lines may have other columns
 MOST_ODD = 0.05  # of the lines may contradict the order that is taken
@@ -364,7 +366,8 @@ def _lines_of(
             values[k] = value[:-1]  # the number of a track, which some lines have
         elif value is None or len(value) != width:
             bad.append(k)
-    if len(bad) > MOST_BAD * len(rows) or not FEWEST <= width + has_word <= MOST:
+    most = max(MOST, len(names))
+    if len(bad) > MOST_BAD * len(rows) or not FEWEST <= width + has_word <= most:
         k = bad[0] if len(bad) > MOST_BAD * len(rows) else 0
         raise _unexpected_line(files[where[k][0]], rows[k], values[k], has_word)
     notices = tuple[Notice, ...]()
@@ -441,6 +444,8 @@ def _unexpected_line(
         )
     width = len(value) + has_word
     hint = " Run `yolo predict` with save_conf=True." if width == FEWEST - 1 else ""
+    if has_word and width == KITTI:
+        hint = f" Results of KITTI are read with --columns {KITTI_COLUMNS}."
     return InputError(
         f"{printable(file)}: expected lines of class, x, y, width, height and score, or of these "
         f"in another order, with decimal points, got {width} numbers in '{' '.join(row)[:60]}'."

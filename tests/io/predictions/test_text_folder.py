@@ -151,6 +151,21 @@ def test_what_fits_two_orders_is_refused_and_columns_decide(tmp_path):
     assert_right(read_predictions(folder, images=NO_SIZES, numbers=NUMBERS, columns=columns))
 
 
+def test_results_of_kitti_are_refused_with_the_columns_that_read_them(tmp_path):
+    """Class, truncated, occluded, alpha, corners, three sizes, three places, rotation, score."""
+    for image, labels, scores, boxes in made_boxes():
+        lines = [
+            f"{WORDS[k]} -1 -1 -10 {' '.join(f'{v:.4f}' for v in box)}{' -1' * 3}{' -1000' * 3} "
+            f"-10 {score:.6f}"
+            for k, score, box in zip(labels, scores, boxes, strict=True)
+        ]
+        (tmp_path / f"{image.file_name[7:10]}.txt").write_text("\n".join(lines))
+    with pytest.raises(InputError, match="KITTI are read with --columns") as error:
+        read_predictions(tmp_path, images=IMAGES, numbers=NUMBERS)
+    columns = str(error.value).rpartition("--columns ")[2].strip(".").split(",")
+    assert_right(read_predictions(tmp_path, images=IMAGES, numbers=NUMBERS, columns=columns))
+
+
 def test_few_lines_of_the_usual_order_are_never_read_in_another(tmp_path):
     """One box has no area, which contradicts the usual order, and no line another one."""
     image = LabelledImage("1", "1.jpg", (256, 128))
