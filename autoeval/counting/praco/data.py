@@ -37,9 +37,17 @@ HEIGHT = 384  # of the frame that the points are in, whatever the size of the im
 
 @dataclass(frozen=True, eq=False)
 class CountedImage:
-    """One image and the centres (N, 2) of its objects as xy, pixels, by class.
+    """One image and the centres of its objects, by class.
 
-    `size` is height and width of the frame that the points are in, by default that of the image.
+    Parameters
+    ----------
+    image_id : str
+    path : Path
+        File of the image.
+    points : mapping of str to ndarray of shape (N, 2)
+        Centres of the objects of each class, as xy, pixels of the frame.
+    size : tuple of int, optional
+        Height and width of the frame that the points are in; by default that of the image.
     """
 
     image_id: str
@@ -61,10 +69,17 @@ class CountedImage:
 
 @dataclass(frozen=True)
 class MosaicPool:
-    """The two halves of the draws, in their order: the class of each image by its id.
+    """The two halves of the draws, in their order.
 
     Images that are not measured take part, or their absence would change all later draws; FSC-147's
     class file holds images of no split, which the authors' code draws all the same.
+
+    Parameters
+    ----------
+    upper, lower : mapping of str to str
+        The class of each image by its id, of those that may be above and below.
+    paths : mapping of str to Path
+        File of each image, by its id, as far as `CountingSet.images` does not have it.
     """
 
     upper: Mapping[str, str]
@@ -76,9 +91,19 @@ class MosaicPool:
 class CountingSet:
     """Images and the classes to be counted, in the order of prediction files.
 
-    A class without images is named in the negative-label test only. `excluded` gives by image id
-    why the image is in no measure; `mosaic_pool` is what mosaics draw from, where that is more than
-    `images`.
+    Parameters
+    ----------
+    name : str
+        Of the split or data set.
+    classes : tuple of str
+        Those that are asked for; one without images is named in the negative-label test only.
+    images : tuple of CountedImage
+    excluded : mapping of str to str
+        Why an image is in no measure, by its id.
+    warnings : tuple of str
+        What was left out or is odd.
+    mosaic_pool : MosaicPool, optional
+        What mosaics draw from, where that is more than `images`.
     """
 
     name: str
@@ -124,12 +149,26 @@ class CountingSet:
         return pd.DataFrame(rows, index=ids, columns=list(self.classes), dtype=np.int64)
 
     def first(self, n: int | None) -> CountingSet:
-        """Measure the first `n` of the measured images alone; what mosaics draw from stays."""
+        """Measure the first of the measured images alone; what mosaics draw from stays.
+
+        Parameters
+        ----------
+        n : int or None
+            How many; None for all.
+        """
         beyond = [image.image_id for image in self.kept[n:]] if n is not None else []
         return self.exclude(beyond, f"beyond the limit of {n}") if beyond else self
 
     def exclude(self, image_ids: Iterable[str], reason: str = ON_THE_LIST) -> CountingSet:
-        """Take images out of all measures, by ids with or without suffix, and note others."""
+        """Take images out of all measures; what is no image of the set is noted in the warnings.
+
+        Parameters
+        ----------
+        image_ids : iterable of str
+            With or without suffix.
+        reason : str
+            For `excluded`.
+        """
         named = {Path(name).stem: name for name in self.by_id} | {name: name for name in self.by_id}
         wanted = list(image_ids)
         unknown = [name for name in wanted if name not in named]
@@ -139,12 +178,33 @@ class CountingSet:
 
 
 def left_out(reasons: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Say for each reason how many images it is true of, and which; nothing where there is none."""
+    """Say for each reason how many images it is true of, and which.
+
+    Parameters
+    ----------
+    reasons : mapping of str to sequence of str
+        Ids of images by reason.
+
+    Returns
+    -------
+    tuple of str
+        One a reason that is true of an image.
+    """
     return tuple(f"{reason}: {len(ids)} ({listed(ids)})" for reason, ids in reasons.items() if ids)
 
 
 def single_class(counting_set: CountingSet) -> CountingSet:
-    """Keep the images of one class; those without objects are excluded by name."""
+    """Keep the images of one class; those without objects are excluded by name.
+
+    Parameters
+    ----------
+    counting_set : CountingSet
+
+    Raises
+    ------
+    InputError
+        If no image is left, or there are fewer than two classes.
+    """
     images = tuple(image for image in counting_set.images if len(image.points) == 1)
     unfit = {
         "images of several classes, left out": [
@@ -167,7 +227,18 @@ def single_class(counting_set: CountingSet) -> CountingSet:
 
 
 def read_exclusions(path: PathLike) -> list[str]:
-    """Read image ids, one a line, ``#`` starts a comment, or raise `InputError`."""
+    """Read a list of image ids.
+
+    Parameters
+    ----------
+    path : path-like
+        One id a line; ``#`` starts a comment.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+    """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -185,9 +256,24 @@ def load_counting_set(
 ) -> CountingSet:
     """Read a data set for PrACo.
 
-    `path` is a folder in FSC-147's layout, or with MUCCA's files; a COCO file, or a folder with
-    ``annotations.json`` and ``images``; or a config file that puts COCO files together, relative to
-    `data_root`. `exclude` are lists of image ids. Predictions made elsewhere need no images.
+    Parameters
+    ----------
+    path : path-like
+        A folder in FSC-147's layout, or with MUCCA's files; a COCO file, or a folder with
+        ``annotations.json`` and ``images``; or a config file that puts COCO files together.
+    split : str
+        Of FSC-147 and MUCCA.
+    data_root : path-like, optional
+        Folder that the files of a config are relative to.
+    exclude : sequence of path-like
+        Lists of image ids; see `read_exclusions`.
+    need_images : bool
+        Whether an image without a file is left out; predictions made elsewhere need none.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, a file is malformed, or no image is left.
     """
     path = Path(path)
     if path.is_dir() and is_mucca(path):
@@ -237,10 +323,21 @@ def _of_config(path: Path, data_root: PathLike | None, need_images: bool) -> Cou
 
 @dataclass(frozen=True)
 class CocoPart:
-    """One annotation file that contributes images; file names are relative to `img_dir`.
+    """One annotation file that contributes images.
 
-    `name` is put before file names in image ids. `mapping` gives the class for each category; boxes
-    of other categories are objects all the same. `keep` are the file names to use, by default all.
+    Parameters
+    ----------
+    ann_file : path-like
+        COCO JSON.
+    img_dir : path-like
+        Folder that file names are relative to.
+    name : str
+        Put before file names in image ids.
+    mapping : mapping of str to str, optional
+        Class of each category that is asked for; boxes of other categories are objects all the
+        same, of a class of that name. By default each category is its own class.
+    keep : sequence of str, optional
+        File names to use; by default all.
     """
 
     ann_file: PathLike
@@ -257,9 +354,31 @@ def load_coco_classes(
     prompt_only: Sequence[str] = (),
     need_images: bool = True,
 ) -> CountingSet:
-    """Read images with the centres of their boxes, by class; image ids are ``part/file name``.
+    """Read images with the centres of their boxes, by class.
 
-    Images with a crowd box, whose count is not known, and missing ones become `warnings`.
+    Images with a crowd box, whose count is not known, and missing ones are left out and named in
+    the warnings.
+
+    Parameters
+    ----------
+    parts : sequence of CocoPart
+    name : str
+        Of the set.
+    prompt_only : sequence of str
+        Further classes that are asked for.
+    need_images : bool
+        See `load_counting_set`.
+
+    Returns
+    -------
+    CountingSet
+        Ids of images are ``part/file name``, or the file name where a part has no name.
+
+    Raises
+    ------
+    InputError
+        If a file is malformed, a category of a mapping or an image to keep is not in it, or no
+        image is left.
     """
     images: list[CountedImage] = []
     warnings: list[str] = []
@@ -316,17 +435,39 @@ def _images(
 
 
 def is_fsc147(root: PathLike) -> bool:
-    """Return whether a folder has FSC-147's class file or split file."""
+    """Return whether a folder has FSC-147's class file or split file.
+
+    Parameters
+    ----------
+    root : path-like
+    """
     return any((Path(root) / name).is_file() for name in (SPLITS, IMAGE_CLASSES))
 
 
 def load_fsc147(root: PathLike, split: str = "test", *, need_images: bool = True) -> CountingSet:
     """Read one split of FSC-147, or of a data set in its layout.
 
-    Points are in pixels of the images of height 384. ``Split_Classes_FSC147.json`` gives the order
-    of the classes, else the class file. Incomplete images of the split are left out and named in
-    the `warnings`. The pool holds every image of the class file that has a class of the split,
-    whatever split it belongs to.
+    Parameters
+    ----------
+    root : path-like
+        Folder with the files. ``Split_Classes_FSC147.json`` gives the order of the classes, else
+        the class file.
+    split : str
+        A name in the file of splits.
+    need_images : bool
+        See `load_counting_set`.
+
+    Returns
+    -------
+    CountingSet
+        Points are in pixels of the images of height 384. Incomplete images of the split are left
+        out and named in the warnings. The pool holds every image of the class file that has a class
+        of the split, whatever split it belongs to.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or malformed, there is no such split, or no image is complete.
     """
     root = Path(root)
     names = _of_split(root / SPLITS, split)
@@ -381,7 +522,23 @@ def _of_split(path: Path, split: str, default: list[str] | None = None) -> list[
 
 
 def read_classes(path: Path) -> dict[str, str]:
-    """Read the class of every image from FSC-147's lines of image name, tab, class."""
+    """Read the class of every image from FSC-147's class file.
+
+    Parameters
+    ----------
+    path : Path
+        Lines of image name, tab, class.
+
+    Returns
+    -------
+    dict of str to str
+        Class of each image, in the order of the file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, a line is none of these, or an image has two classes.
+    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -434,16 +591,39 @@ def _complete(
 
 
 def is_mucca(root: PathLike) -> bool:
-    """Return whether a folder has the file of counts by image and class."""
+    """Return whether a folder has the file of counts by image and class.
+
+    Parameters
+    ----------
+    root : path-like
+    """
     return (Path(root) / COUNTS).is_file()
 
 
 def load_mucca(root: PathLike, split: str = "test", *, need_images: bool = True) -> CountingSet:
-    """Read the released files.
+    """Read MUCCA's released files.
 
-    Points are xy in pixels of the image at height 384. ``class_mapping.json`` names the classes of
-    the points, which otherwise are those of the counts in their order; the two ``multiclass_split``
-    files choose images and classes of the split, otherwise all.
+    Parameters
+    ----------
+    root : path-like
+        Folder with the files. ``class_mapping.json`` names the classes of the points, which
+        otherwise are those of the counts in their order.
+    split : str
+        The two ``multiclass_split`` files choose its images and classes; without a file, or where
+        its list is empty, all.
+    need_images : bool
+        See `load_counting_set`.
+
+    Returns
+    -------
+    CountingSet
+        Points are xy in pixels of the image at height 384. Incomplete images are left out and named
+        in the warnings.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or malformed, counts and points differ, or no image is complete.
     """
     root = Path(root)
     counts, points = _objects(root / COUNTS), _objects(root / POINTS)

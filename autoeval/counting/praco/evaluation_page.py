@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 from autoeval.counting.counters import CountResult
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.praco.data import CountingSet
-from autoeval.counting.praco.mosaic_run import halves, make_mosaic
+from autoeval.counting.praco.mosaic_run import MosaicRecipe, halves, make_mosaic
 from autoeval.counting.praco.plus_plus import PlusPlusResult
 from autoeval.counting.praco.praco_measures import confusion, drift
 from autoeval.counting.praco.result import (
@@ -92,7 +93,26 @@ def write_outcome(
     *,
     n_resamples: int = 1000,
 ) -> str:
-    """Write ``report.html`` with all its files; return the text for the terminal."""
+    """Write ``report.html`` with all its files.
+
+    Parameters
+    ----------
+    folder : Path
+        Tables of each model go into a folder of its own within it.
+    results : sequence of PracoResult
+        Of each model; at least one, all in one mode.
+    counting_set : CountingSet
+        That they are of.
+    panels : mapping of str to sequence of tuple of ndarray and str
+        Pictures of mosaics, (H, W, 3) uint8 BGR, and captions, by model.
+    n_resamples : int
+        Draws of the bootstrap.
+
+    Returns
+    -------
+    str
+        The text for the terminal.
+    """
     for result in results:
         model_folder = folder / folder_name(result.name)
         write_table(model_folder / "per_image.csv", result.by_image.reset_index(names="image"))
@@ -137,7 +157,18 @@ def write_plus_plus(
     *,
     n_resamples: int = 1000,
 ) -> str:
-    """Do the same for PrACo++; the parameters are those of `write_outcome`."""
+    """Write ``report.html`` with all its files for PrACo++.
+
+    Parameters
+    ----------
+    folder, results, counting_set, n_resamples
+        As `write_outcome` takes them, but for results of PrACo++.
+
+    Returns
+    -------
+    str
+        The text for the terminal.
+    """
     for result in results:
         model_folder = folder / folder_name(result.name)
         write_table(model_folder / "per_image.csv", result.by_image.reset_index())
@@ -236,7 +267,12 @@ def _class_chart(table: pd.DataFrame) -> Figure:
 
 
 def data_notes(counting_set: CountingSet) -> list[str]:
-    """Say what was left out of a set, and why."""
+    """Say what was left out of a set, and why.
+
+    Parameters
+    ----------
+    counting_set : CountingSet
+    """
     notes = list(counting_set.warnings)
     excluded = counting_set.excluded
     for reason in sorted(set(excluded.values())):
@@ -251,7 +287,13 @@ def _text(table: pd.DataFrame, notes: Sequence[str]) -> str:
 
 
 def confusion_chart(matrix: pd.DataFrame) -> Figure:
-    """Draw a heat map of the `confusion` of classes; the colours end at 1.5."""
+    """Draw a heat map; the colours end at 1.5.
+
+    Parameters
+    ----------
+    matrix : DataFrame
+        Of `confusion`.
+    """
     n_rows, n_columns = matrix.shape
     size = (min(3.2 + 0.42 * n_columns, PAGE_WIDTH), 2.2 + min(0.34, 9 / n_rows) * n_rows)
     figure = Figure(figsize=size, layout="constrained")
@@ -282,7 +324,13 @@ def confusion_chart(matrix: pd.DataFrame) -> Figure:
 
 
 def drift_chart(values: Mapping[str, np.ndarray]) -> Figure:
-    """Draw the distribution of the drift (M,) of each model, with whiskers and outliers."""
+    """Draw the distribution of the drift of each model, with whiskers and outliers.
+
+    Parameters
+    ----------
+    values : mapping of str to ndarray of shape (M,)
+        Of `drift`, by model.
+    """
     names = list(values)
     figure = Figure(figsize=(8, 1.4 + 0.6 * len(names)), layout="constrained")
     axes = figure.subplots()
@@ -305,7 +353,20 @@ def drift_chart(values: Mapping[str, np.ndarray]) -> Figure:
 
 
 def choose_mosaics(measured: pd.DataFrame, n: int = 6) -> pd.DataFrame:
-    """Choose mosaics of different upper images: the worst precisions, then a spread."""
+    """Choose mosaics of different upper images: the worst precisions, then a spread.
+
+    Parameters
+    ----------
+    measured : DataFrame
+        Of `measure_mosaics`.
+    n : int
+        How many at most; a third of them are the worst.
+
+    Returns
+    -------
+    DataFrame
+        Rows of `measured`, by rising precision.
+    """
     ordered = measured.dropna(subset=["precision"]).sort_values("precision", kind="stable")
     ordered = ordered.drop_duplicates("positive")
     n_worst = min(len(ordered), n // 3)
@@ -316,12 +377,27 @@ def choose_mosaics(measured: pd.DataFrame, n: int = 6) -> pd.DataFrame:
 def mosaic_panels(
     prompted: PromptedCounter, counting_set: CountingSet, chosen: pd.DataFrame
 ) -> list[tuple[np.ndarray, str]]:
-    """Count in mosaics again and draw the results: pictures (H, W, 3) uint8 BGR, and captions."""
+    """Count in mosaics again and draw the results.
+
+    Parameters
+    ----------
+    prompted : PromptedCounter
+    counting_set : CountingSet
+        With the files of the images.
+    chosen : DataFrame
+        Of `choose_mosaics`.
+
+    Returns
+    -------
+    list of tuple of ndarray and str
+        Pictures (H, W, 3), uint8, BGR, and captions.
+    """
     paths = counting_set.paths
     panels = []
     for row in chosen.itertuples():
+        recipe = MosaicRecipe(*(getattr(row, each.name) for each in fields(MosaicRecipe)))
         top, bottom = read_image(paths[row.positive]), read_image(paths[row.negative])
-        request, seam = make_mosaic(row, top, bottom)
+        request, seam = make_mosaic(recipe, top, bottom)
         [[result]] = prompted.count([request])
         upper, lower = halves(result, len(request.image), seam)
         caption = (
@@ -333,7 +409,22 @@ def mosaic_panels(
 
 
 def draw_panel(mosaic: np.ndarray, seam: int, result: CountResult) -> np.ndarray:
-    """Draw a counter's result into a mosaic, blue above the row `seam` and orange below."""
+    """Draw a counter's result into a mosaic, blue above the seam and orange below.
+
+    Parameters
+    ----------
+    mosaic : ndarray of shape (H, W, 3), uint8
+        BGR.
+    seam : int
+        Row at which the lower image starts.
+    result : CountResult
+        Boxes, else points, else the density map are drawn.
+
+    Returns
+    -------
+    ndarray of shape (h, w, 3), uint8
+        BGR; its longer side has `SIDE` pixels.
+    """
     scale = SIDE / max(mosaic.shape[:2])
     picture = cv2.resize(mosaic, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
     if result.boxes is not None:

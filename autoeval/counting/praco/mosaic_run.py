@@ -47,7 +47,17 @@ CLASS_KEY = ("image", "class")
 
 @dataclass(frozen=True)
 class MosaicRecipe:
-    """All that is needed to make a mosaic again; its prompt is the class of the upper image."""
+    """All that is needed to make a mosaic again; its prompt is the class of the upper image.
+
+    Parameters
+    ----------
+    positive, negative : str
+        Ids of the upper and of the lower image.
+    positive_class, negative_class : str
+        Class of each.
+    layout : {"released", "paper"}
+        See `stack`.
+    """
 
     positive: str
     positive_class: str
@@ -63,12 +73,23 @@ def draw_pairs(
     n_negatives: int = 1,
     layout: str = "released",
 ) -> list[MosaicRecipe]:
-    """Draw one negative image for each image and each other class, as the released code does.
+    """Draw negative images for each image and each other class, as the released code does.
 
     Python's `random` is seeded once and chooses among the images of the class in the order of the
     class file, those of no split included. Images that are not measured take part in the draws, or
     all later ones would change; mosaics with one on top are then left out. The seed 123 gives the
-    published pairs, with one negative each; `n_negatives` are different ones.
+    published pairs, with one negative each.
+
+    Parameters
+    ----------
+    counting_set : CountingSet
+        Of one class an image.
+    seed : int
+        Of the draws.
+    n_negatives : int
+        Different images of each other class, or all where it has fewer.
+    layout : {"released", "paper"}
+        See `stack`.
     """
     rng = random.Random(seed)
     pool = counting_set.pool
@@ -93,7 +114,15 @@ def draw_pairs(
 
 
 def all_pairs(counting_set: CountingSet, *, layout: str = "released") -> list[MosaicRecipe]:
-    """Pair every measured image with every measured image of another class (paper, section 3.3)."""
+    """Pair every measured image with every measured image of another class (paper, section 3.3).
+
+    Parameters
+    ----------
+    counting_set : CountingSet
+        Of one class an image.
+    layout : {"released", "paper"}
+        See `stack`.
+    """
     kept = counting_set.kept
     return [
         MosaicRecipe(top.image_id, top.category, below.image_id, below.category, layout)
@@ -104,12 +133,31 @@ def all_pairs(counting_set: CountingSet, *, layout: str = "released") -> list[Mo
 
 
 def write_pairs(path: PathLike, recipes: Sequence[MosaicRecipe]) -> None:
-    """Keep recipes as CSV, one row each."""
+    """Keep recipes as CSV, one row each.
+
+    Parameters
+    ----------
+    path : path-like
+    recipes : sequence of MosaicRecipe
+    """
     write_table(path, pd.DataFrame(map(vars, recipes)), read_again=True)
 
 
 def read_pairs(path: PathLike, counting_set: CountingSet) -> list[MosaicRecipe]:
-    """Read recipes that `write_pairs` wrote."""
+    """Read recipes that `write_pairs` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+    counting_set : CountingSet
+        That they are of.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or names images that the set does not have, or another class or
+        layout.
+    """
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         recipes = [MosaicRecipe(**row) for row in table.to_dict("records")]
@@ -129,11 +177,28 @@ def read_pairs(path: PathLike, counting_set: CountingSet) -> list[MosaicRecipe]:
 
 
 def stack(top: np.ndarray, bottom: np.ndarray, layout: str = "released") -> tuple[np.ndarray, int]:
-    """Put one image (H, W, 3) uint8 above another of any size; return the mosaic and its seam.
+    """Put one image above another of any size.
 
-    The seam is the row at which the lower image starts. ``"released"`` stretches both to H wide and
-    H // 2 high, with H the smaller height; ``"paper"``, which only says "vertically stitching",
-    keeps shapes and shrinks to the smaller width.
+    Parameters
+    ----------
+    top, bottom : ndarray of shape (H, W, 3), uint8
+    layout : {"released", "paper"}
+        ``"released"`` stretches both to H wide and H // 2 high, with H the smaller height;
+        ``"paper"``, which only says "vertically stitching", keeps shapes and shrinks to the smaller
+        width.
+
+    Returns
+    -------
+    mosaic : ndarray of shape (h, w, 3), uint8
+    seam : int
+        Row at which the lower image starts.
+
+    Raises
+    ------
+    InputError
+        If the images are too small, or too different.
+    ValueError
+        If there is no such layout.
     """
     if layout == "released":
         side = min(len(top), len(bottom))
@@ -157,16 +222,40 @@ def stack(top: np.ndarray, bottom: np.ndarray, layout: str = "released") -> tupl
 
 
 def locates(counter: Counter) -> bool:
-    """Return whether a counter says where it counts, as the mosaic test needs."""
+    """Return whether a counter says where it counts, as the mosaic test needs.
+
+    Parameters
+    ----------
+    counter : Counter
+    """
     return bool({POINTS, DENSITY} & set(counter.capabilities))
 
 
 def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
-    """Count in the upper and in the lower part of a mosaic; NaN where the result has no count.
+    """Count in the upper and in the lower part of a mosaic.
 
     A point, or else a box by its centre, is in the lower part from the seam on. A row of a density
-    map, which may be coarser than the mosaic of `height` pixels, belongs to the part its middle is
-    in: for two equal parts the map is cut at half its rows, rounded down.
+    map, which may be coarser than the mosaic, belongs to the part its middle is in: for two equal
+    parts the map is cut at half its rows, rounded down.
+
+    Parameters
+    ----------
+    result : CountResult
+        On the mosaic.
+    height : int
+        Of the mosaic, pixels.
+    seam : int
+        Row at which the lower image starts.
+
+    Returns
+    -------
+    upper, lower : float
+        NaN where the result has no count.
+
+    Raises
+    ------
+    InputError
+        If the result does not say where it counts.
     """
     if np.isnan(result.count):
         return float("nan"), float("nan")
@@ -185,9 +274,26 @@ def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
 
 
 def tile_counts(result: CountResult, height: int, width: int, *, divisions: int) -> list[float]:
-    """Count in each tile of an image, row by row, on a grid of 2^d x 2^d with d `divisions`.
+    """Count in each tile of an image, row by row.
 
-    Centres come before a density map, whose negative values are taken as 0.
+    Parameters
+    ----------
+    result : CountResult
+        On the image. Centres come before a density map, whose negative values are taken as 0.
+    height, width : int
+        Of the image, pixels; a density map has its own.
+    divisions : int
+        The grid has 2^d x 2^d tiles, with d `divisions`.
+
+    Returns
+    -------
+    list of float
+        4^d counts.
+
+    Raises
+    ------
+    InputError
+        If the result does not say where it counts, or the image or map is smaller than the grid.
     """
     points = result.centres
     if points is not None:
@@ -206,7 +312,15 @@ def tile_counts(result: CountResult, height: int, width: int, *, divisions: int)
 
 
 def tiles_of_points(points: np.ndarray, height: int, width: int, *, divisions: int) -> list[float]:
-    """Count true points (N, 2) in each tile; see `tile_counts`."""
+    """Count true points in each tile; see `tile_counts`.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2)
+        As xy, pixels.
+    height, width, divisions : int
+        As `tile_counts` takes them.
+    """
     result = CountResult(float(len(points)), points=points)
     return tile_counts(result, height, width, divisions=divisions)
 
@@ -221,9 +335,28 @@ def run_mosaic_test(
 ) -> pd.DataFrame:
     """Count in every mosaic, going on from what the folder holds.
 
-    The table has the fields of the recipes in their order, ``upper`` and ``lower`` (NaN where there
-    is no count), ``tiles`` and ``true_tiles`` (lists of 4^d counts, with d `divisions`), ``status``
-    and what else the cells hold.
+    Parameters
+    ----------
+    prompted : PromptedCounter
+    counting_set : CountingSet
+        With the files of the images.
+    recipes : sequence of MosaicRecipe
+    folder : Path
+        Where cells are kept, and the table as ``mosaics.parquet``.
+    divisions : int
+        Tiles are counted on a grid of 2^d x 2^d.
+
+    Returns
+    -------
+    DataFrame
+        The fields of the recipes in their order, ``upper`` and ``lower`` (NaN where there is no
+        count), ``tiles`` and ``true_tiles`` (lists of 4^d counts), ``status`` and what else the
+        cells hold.
+
+    Raises
+    ------
+    InputError
+        If the counter does not say where it counts, or there is no recipe.
     """
     if not locates(prompted.counter):
         raise InputError(counts_only(prompted))
@@ -246,7 +379,12 @@ def run_mosaic_test(
 
 
 def counts_only(prompted: PromptedCounter) -> str:
-    """Say why a counter takes no part in the mosaic test."""
+    """Say why a counter takes no part in the mosaic test.
+
+    Parameters
+    ----------
+    prompted : PromptedCounter
+    """
     return (
         f"{prompted.counter.name} gives counts only: without points, boxes or a density map the "
         "two parts of a mosaic cannot be separated, so it takes the negative-label test alone."
@@ -257,8 +395,27 @@ def _key(recipe: MosaicRecipe) -> tuple[str, str, str]:
     return recipe.positive, recipe.negative, recipe.layout
 
 
-def make_mosaic(recipe: Any, top: np.ndarray, bottom: np.ndarray) -> tuple[CountRequest, int]:
-    """Stack the two images of a recipe; return what is to be counted, and the seam."""
+def make_mosaic(
+    recipe: MosaicRecipe, top: np.ndarray, bottom: np.ndarray
+) -> tuple[CountRequest, int]:
+    """Stack the two images of a recipe.
+
+    Parameters
+    ----------
+    recipe : MosaicRecipe
+    top, bottom : ndarray of shape (H, W, 3), uint8
+        BGR.
+
+    Returns
+    -------
+    tuple of CountRequest and int
+        What is to be counted, and the row at which the lower image starts.
+
+    Raises
+    ------
+    InputError
+        As `stack`.
+    """
     mosaic, seam = stack(top, bottom, recipe.layout)
     name, wanted = f"{recipe.positive} above {recipe.negative}", recipe.positive_class
     return CountRequest(mosaic, [wanted], name, wanted), seam
@@ -306,9 +463,28 @@ def run_negative_test(
 ) -> pd.DataFrame:
     """Count every class in every measured image, going on from what the folder holds.
 
-    All classes of an image go to the counter at once. The table has ``image``, ``class``, ``count``
-    (NaN where there is none), ``status`` and what else the cells hold: with `divisions` d also
-    ``tiles``, the counts in 2^d x 2^d tiles. A counter that fails on every prompt ends the run.
+    All classes of an image go to the counter at once.
+
+    Parameters
+    ----------
+    prompted : PromptedCounter
+    counting_set : CountingSet
+        With the files of the images.
+    folder : Path
+        Where cells are kept, and the table as ``negative.parquet``.
+    divisions : int, optional
+        Count tiles on a grid of 2^d x 2^d, too.
+
+    Returns
+    -------
+    DataFrame
+        ``image``, ``class``, ``count`` (NaN where there is none), ``status`` and what else the
+        cells hold: with `divisions` also ``tiles``, lists of 4^d counts.
+
+    Raises
+    ------
+    InputError
+        If the counter fails on every prompt.
     """
     journal = CellJournal(folder / "negative.jsonl", CLASS_KEY)
     kept_cells = read_again(prompted.counter, journal.read().values())
@@ -365,7 +541,15 @@ def _count_classes(
 
 
 def count_matrix(table: pd.DataFrame, counting_set: CountingSet) -> pd.DataFrame:
-    """Arrange the counts of `run_negative_test` as images (rows) by classes (columns)."""
+    """Arrange counts as images (rows) by classes (columns).
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `run_negative_test`.
+    counting_set : CountingSet
+        Gives the order of images and classes.
+    """
     matrix = table.pivot(index="image", columns="class", values="count")
     ids = [image.image_id for image in counting_set.kept]
     matrix = matrix.reindex(index=ids, columns=list(counting_set.classes))
@@ -384,9 +568,28 @@ def evaluate_counter(
 ) -> PracoResult:
     """Run both tests, going on from what the folder holds, and keep the results.
 
-    A counter that gives counts only takes the negative-label test alone; no recipes skip the mosaic
-    test. The folder is of this counter and these `settings` alone. Mosaics are compared on a grid
-    of 2^d x 2^d tiles, with d `divisions`.
+    A counter that gives counts only takes the negative-label test alone.
+
+    Parameters
+    ----------
+    prompted : PromptedCounter
+    counting_set : CountingSet
+        Of one class an image, with the files of the images.
+    recipes : sequence of MosaicRecipe
+        None of them skip the mosaic test.
+    folder : path-like
+        Of this counter and these settings alone.
+    settings : mapping
+        What the results depend on in addition to the counter's prompt.
+    mode : {"paper", "released"}
+        See `PracoResult`.
+    divisions : int
+        Mosaics are compared on a grid of 2^d x 2^d tiles.
+
+    Raises
+    ------
+    InputError
+        If the folder is of other settings, or the counter fails on every prompt.
     """
     folder = Path(folder)
     check_same_run(folder / "run.json", {**settings, **prompted.settings})
@@ -407,7 +610,15 @@ def evaluate_counter(
 
 
 def ask_once(prompted: PromptedCounter, counting_set: CountingSet) -> None:
-    """Let a function answer about one image, by which it shows whether it says where it counts."""
+    """Let a function answer about one image, by which it shows whether it says where it counts.
+
+    Parameters
+    ----------
+    prompted : PromptedCounter
+        Other counters, and a function that has answered, are not asked.
+    counting_set : CountingSet
+        Of which the first readable image is shown.
+    """
     if getattr(prompted.counter, "asked", True):
         return
     for image in counting_set.kept:
@@ -420,7 +631,15 @@ def ask_once(prompted: PromptedCounter, counting_set: CountingSet) -> None:
 
 
 def failures(items_name: str, table: pd.DataFrame) -> list[str]:
-    """Say how many results of a table failed or were skipped and why, and their warnings."""
+    """Say how many results failed or were skipped and why, and their warnings.
+
+    Parameters
+    ----------
+    items_name : str
+        What a row is, in the plural.
+    table : DataFrame
+        With ``status``, and ``warnings`` where there are some.
+    """
     reasons = table.loc[table["status"] != "ok", "status"].value_counts().head(5)
     lines = [f"{n} {items_name} without a result ({reason})" for reason, n in reasons.items()]
     if "warnings" in table:

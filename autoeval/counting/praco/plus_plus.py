@@ -40,10 +40,25 @@ HIGHER_IS_BETTER = ("PCCN", *(f"localised {m}" for m in ("TP", "precision", "rec
 def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.DataFrame:
     """Measure each image; its positive classes are those with a true count above 0.
 
-    ``absolute`` and ``squared`` are sums of errors of the positive classes. ``near_one`` and
-    ``near_average`` (1 or 0) say whether their mean error is below the mean distance of the
-    negative counts from the positive classes' true counts, one after another, or from their
-    average; NaN without both kinds of class.
+    Parameters
+    ----------
+    counts, class_counts : DataFrame
+        Predicted and true counts, images (rows) by classes; a prediction may be NaN.
+
+    Returns
+    -------
+    DataFrame
+        One row an image. ``n_positive`` and ``n_negative`` classes with a count; ``total``, the
+        number of objects; ``negative_sum``, what is counted of negative classes; ``absolute`` and
+        ``squared``, sums of errors of the positive classes. ``near_one`` and ``near_average`` (1 or
+        0) say whether their mean error is below the mean distance of the negative counts from the
+        positive classes' true counts, one after another, or from their average; NaN without both
+        kinds of class. ``n_undefined`` classes without a count.
+
+    Raises
+    ------
+    InputError
+        As `aligned`.
     """
     g = class_counts.to_numpy(np.float64)
     truth = class_counts.sum(axis=1).to_frame("count")
@@ -80,9 +95,25 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
 def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str, float]:
     """Return macro (mean over images) and micro (over all cells) measures.
 
-    ``MNP`` is the mean negative prediction, ``NMN`` the same over the image's total true count,
-    ``PCCN`` in %. An image without negative classes counts in ``"released"`` as 0 in the macro MNP
-    and NMN and as a failure in PCCN, as in the authors' code; ``"paper"`` leaves it out.
+    Parameters
+    ----------
+    by_image : DataFrame or mapping of str to ndarray of shape (N,)
+        Columns of `plus_plus_by_image`, and of localised measures where they are known: ``sum of
+        M`` and ``n of M`` for each measure M over the classes of an image.
+    mode : {"paper", "released"}
+        An image without negative classes counts in ``"released"`` as 0 in the macro MNP and NMN and
+        as a failure in PCCN, as in the authors' code; ``"paper"`` leaves it out.
+
+    Returns
+    -------
+    dict of str to float
+        ``MNP`` is the mean negative prediction, ``NMN`` the same over the image's total true count,
+        ``PCCN`` in %, ``MAE`` and ``RMSE`` of positive classes; NaN where nothing defines one.
+
+    Raises
+    ------
+    InputError
+        If there is no such mode.
     """
     check_mode(mode)
     v = {name: np.asarray(by_image[name], np.float64) for name in by_image}
@@ -124,8 +155,26 @@ def _micro(part: np.ndarray, whole: np.ndarray) -> float:
 class PlusPlusResult(Measured):
     """The answers of one model, images by classes, and what follows from them.
 
-    `localised` has ``image``, ``class`` and the columns of `localised` for each class that
-    an image holds, None for a model that gives counts only.
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    counts, truth : DataFrame
+        Predicted and true counts, images (rows) by classes; a prediction may be NaN.
+    localised : DataFrame, optional
+        ``image``, ``class`` and the columns of `localised` for each class that an image holds; None
+        for a model that gives counts only.
+    mode : {"paper", "released"}
+        See `plus_plus`.
+    notes : tuple of str
+        What is missing.
+
+    Attributes
+    ----------
+    by_image : DataFrame
+        Of `plus_plus_by_image`.
+    columns : dict of str to ndarray of shape (N,)
+        See `Measured`.
     """
 
     name: str
@@ -148,7 +197,13 @@ class PlusPlusResult(Measured):
         self.columns = {name: table[name].to_numpy(np.float64) for name in table}
 
     def measure_columns(self, columns: Columns) -> dict[str, float]:
-        """Return the measures of `plus_plus`, the localised ones among them."""
+        """Return the measures of `plus_plus`, the localised ones among them.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of shape (N,)
+            As `columns`, of any choice of images.
+        """
         return plus_plus(columns, self.mode)
 
     def by_class(self) -> pd.DataFrame:
@@ -176,8 +231,22 @@ def evaluate_multi_class(
 ) -> PlusPlusResult:
     """Count every class in every image, going on from what the folder holds.
 
-    For `settings` see `evaluate_counter`, for `mode` `plus_plus`. Images without objects are left
-    out (see `with_objects`); localised measures are on 2^d x 2^d tiles, with d `divisions`.
+    Parameters
+    ----------
+    prompted : PromptedCounter
+    counting_set : CountingSet
+        With the files of the images; those without objects are left out (see `with_objects`).
+    folder, settings
+        As `evaluate_counter` takes them.
+    divisions : int
+        Localised measures are on a grid of 2^d x 2^d tiles.
+    mode : {"paper", "released"}
+        See `plus_plus`.
+
+    Raises
+    ------
+    InputError
+        As `evaluate_counter`, or if no image holds an object.
     """
     counting_set = with_objects(counting_set)
     ask_once(prompted, counting_set)
@@ -196,9 +265,24 @@ def evaluate_multi_class(
 def evaluate_multi_class_file(
     path: Path, model: str, counting_set: CountingSet, *, divisions: int = 2, mode: str = "paper"
 ) -> PlusPlusResult:
-    """Measure predictions made elsewhere, a CSV of images by classes, on the images that they have.
+    """Measure predictions made elsewhere on the images that they have.
 
-    Density maps in ``density_maps`` beside it (see `tiles_on_file`) give the localised measures.
+    Parameters
+    ----------
+    path : Path
+        CSV of images by classes, see `read_counts`. Density maps in ``density_maps`` beside it (see
+        `tiles_on_file`) give the localised measures.
+    model : str
+        Its name.
+    counting_set : CountingSet
+        Images without objects are left out.
+    divisions, mode
+        As `evaluate_multi_class` takes them.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read or does not fit, or no image holds an object.
     """
     warnings: list[str] = []
     counting_set = with_objects(counting_set)
@@ -211,7 +295,17 @@ def evaluate_multi_class_file(
 
 
 def with_objects(counting_set: CountingSet) -> CountingSet:
-    """Leave out the images without objects, or raise `InputError` if none is left."""
+    """Leave out the images without objects.
+
+    Parameters
+    ----------
+    counting_set : CountingSet
+
+    Raises
+    ------
+    InputError
+        If none is left.
+    """
     empty = [image.image_id for image in counting_set.images if not image.count]
     kept = counting_set.exclude(empty, NO_OBJECT)
     if not kept.kept:
@@ -237,10 +331,27 @@ def _localised(tiles: Tiles, counting_set: CountingSet, divisions: int) -> pd.Da
 def tiles_on_file(
     folder: Path, counting_set: CountingSet, divisions: int
 ) -> tuple[dict[tuple[str, str], list[float]], list[str]]:
-    """Count the tiles of ``IMAGE_CLASS.npy`` for each class that an image holds.
+    """Count the tiles of the density map of each class that an image holds.
 
-    Also returned is what is missing. Maps (H, W) may have any size; negative values are taken as 0.
-    The authors resize them to the true map; here a tile is the same share of either.
+    The authors resize maps to the true map; here a tile is the same share of either.
+
+    Parameters
+    ----------
+    folder : Path
+        With maps (H, W) of any size as ``IMAGE_CLASS.npy``; negative values are taken as 0.
+    counting_set : CountingSet
+    divisions : int
+        The grid has 2^d x 2^d tiles.
+
+    Returns
+    -------
+    tuple of dict and list of str
+        Counts of the tiles by image and class; what is missing, where some maps are there.
+
+    Raises
+    ------
+    InputError
+        If a map cannot be read, or is smaller than the grid.
     """
     if not folder.is_dir():
         return {}, []

@@ -25,15 +25,30 @@ def negative_by_image(
 ) -> pd.DataFrame:
     """Measure each image of the negative-label test.
 
-    `counts` are images by classes, NaN where there is none; negative counts are used as they are,
-    but NMN in ``paper`` takes their absolute value. PCCN divides by the number of negative classes
-    in ``released``, one more in ``paper`` (equation 3 divides by N). An image without a count of
-    its own class or of any other fails PCCN in ``released`` and is left out in ``paper``.
+    Parameters
+    ----------
+    counts : DataFrame
+        Images (rows) by classes, NaN where there is no count; negative counts are used as they are,
+        but NMN in ``paper`` takes their absolute value.
+    truth : DataFrame
+        ``category`` and ``count``, by image.
+    mode : {"paper", "released"}
+        PCCN divides by the number of negative classes in ``released``, one more in ``paper``
+        (equation 3 divides by N). An image without a count of its own class or of any other fails
+        PCCN in ``released`` and is left out in ``paper``.
 
-    To `truth` are added ``positive``, the count of the own class, ``negative_mean``,
-    ``negative_max`` and ``negative_class`` of the ``n_negative`` others with a count, ``nmn``
-    (equation 2), ``near`` (1 or 0, equation 3), ``error`` (absolute) and ``n_undefined``; NaN where
-    undefined.
+    Returns
+    -------
+    DataFrame
+        `truth` with ``positive``, the count of the own class, ``negative_mean``, ``negative_max``
+        and ``negative_class`` of the ``n_negative`` others with a count, ``nmn`` (equation 2),
+        ``near`` (1 or 0, equation 3), ``error`` (absolute) and ``n_undefined``; NaN where
+        undefined.
+
+    Raises
+    ------
+    InputError
+        If there is no such mode, and as `aligned`.
     """
     check_mode(mode)
     values = aligned(counts, truth)
@@ -67,7 +82,18 @@ def negative_by_image(
 
 
 def negative_by_class(by_image: pd.DataFrame) -> pd.DataFrame:
-    """Average the measures of the images of each class; PCCN is in %."""
+    """Average the measures of the images of each class.
+
+    Parameters
+    ----------
+    by_image : DataFrame
+        Of `negative_by_image`.
+
+    Returns
+    -------
+    DataFrame
+        One row a class: ``images``, ``mean_count``, ``NMN``, ``PCCN`` (in %), ``MAE`` and ``RMSE``.
+    """
     groups = by_image.assign(squared=by_image["error"] ** 2).groupby("category", sort=False)
     return pd.DataFrame(
         {
@@ -82,7 +108,23 @@ def negative_by_class(by_image: pd.DataFrame) -> pd.DataFrame:
 
 
 def confusion(counts: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
-    """Mean of predicted over true count: true classes with images by classes asked for."""
+    """Mean of predicted over true count.
+
+    Parameters
+    ----------
+    counts, truth : DataFrame
+        As `negative_by_image` takes them.
+
+    Returns
+    -------
+    DataFrame
+        True classes with images (rows) by classes asked for.
+
+    Raises
+    ------
+    InputError
+        As `aligned`.
+    """
     values = aligned(counts, truth)
     ratio = pd.DataFrame(
         values / truth["count"].to_numpy(np.float64)[:, None], truth.index, counts.columns
@@ -92,7 +134,22 @@ def confusion(counts: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
 
 
 def aligned(counts: pd.DataFrame, truth: pd.DataFrame) -> np.ndarray:
-    """Return the counts (images of ``truth``, classes) as float64, or say why they do not fit."""
+    """Return the counts of the images of the truth, or say why they do not fit.
+
+    Parameters
+    ----------
+    counts, truth : DataFrame
+        As `negative_by_image` takes them.
+
+    Returns
+    -------
+    ndarray of shape (N, C), float64
+
+    Raises
+    ------
+    InputError
+        If there is no image, one has no row, a class has no column, or a true count is 0.
+    """
     missing = truth.index.difference(counts.index, sort=False)
     unknown = sorted(set(truth["category"]) - set(counts.columns))
     if len(missing) or unknown or not len(truth):
@@ -113,11 +170,22 @@ def aligned(counts: pd.DataFrame, truth: pd.DataFrame) -> np.ndarray:
 
 
 def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
-    """Measure each mosaic whose upper image (``positive``) has a true ``count``.
+    """Measure each mosaic whose upper image has a true count.
 
-    ``precision`` = min(u, g) / (u + l) and ``recall`` = min(u, g) / g (equations 5 and 6), with
-    their harmonic mean ``f1``; 0 / 0 is NaN. Counts below 0 are taken as 0. Where mosaics have
-    ``tiles`` and ``true_tiles``, the columns of `LOCALISED` follow.
+    Parameters
+    ----------
+    mosaics : DataFrame
+        ``positive``, the id of the upper image, and ``upper`` and ``lower``, the counts of the two
+        parts; counts below 0 are taken as 0, and NaN is none.
+    truth : DataFrame
+        ``count`` by image.
+
+    Returns
+    -------
+    DataFrame
+        `mosaics` with the true ``count`` g, ``precision`` = min(u, g) / (u + l) and ``recall`` =
+        min(u, g) / g (equations 5 and 6), with their harmonic mean ``f1``; 0 / 0 is NaN. Where
+        mosaics have ``tiles`` and ``true_tiles``, the columns of `LOCALISED` follow.
     """
     table = mosaics[mosaics["positive"].isin(truth.index)].copy()
     table["count"] = truth["count"].reindex(table["positive"]).to_numpy(np.float64)
@@ -145,9 +213,25 @@ def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
 def mosaics_by_image(measured: pd.DataFrame, mode: str = "paper") -> pd.DataFrame:
     """Average the mosaics of each upper image, over those where a measure is defined.
 
-    ``"released"`` counts every cell without an upper count as a mosaic with recall 1, as the
-    authors' code does: unanswered ones, and the empty cell of the positive class, by which the mean
-    recall R of the other C - 1 becomes ((C - 1) R + 1) / C. ``own_recall`` is R.
+    Parameters
+    ----------
+    measured : DataFrame
+        Of `measure_mosaics`.
+    mode : {"paper", "released"}
+        ``"released"`` counts every cell without an upper count as a mosaic with recall 1, as the
+        authors' code does: unanswered ones, and the empty cell of the positive class, by which the
+        mean recall R of the other C - 1 becomes ((C - 1) R + 1) / C.
+
+    Returns
+    -------
+    DataFrame
+        Means by ``image_id``, ``own_recall``, which is R in both modes, ``n_mosaics``, and the
+        counts of `UNDEFINED`.
+
+    Raises
+    ------
+    InputError
+        If there is no such mode.
     """
     check_mode(mode)
     groups = measured.assign(
@@ -174,8 +258,24 @@ def drift(
 ) -> tuple[np.ndarray, dict[str, int]]:
     """Relative change of the upper count against the count of the image alone (Fig. 4).
 
-    `positive` is the latter by image id. Values (M,) are |u - c| / c where defined; ``released``
-    drops those of 50 and more. Also returned is how many were ``"undefined"`` and ``"dropped"``.
+    Parameters
+    ----------
+    measured : DataFrame
+        Of `measure_mosaics`.
+    positive : Series
+        Count of each image alone, by its id.
+    mode : {"paper", "released"}
+        ``released`` drops values of `LARGEST_DRIFT` and more.
+
+    Returns
+    -------
+    tuple of ndarray of shape (M,) and dict of str to int
+        |u - c| / c where defined; how many were ``undefined`` and ``dropped``.
+
+    Raises
+    ------
+    InputError
+        If there is no such mode.
     """
     check_mode(mode)
     alone = positive.reindex(measured["positive"]).to_numpy(np.float64)
@@ -187,9 +287,18 @@ def drift(
 
 
 def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
-    """Compare counts (N, T) of N images (or images and classes) in T tiles each.
+    """Compare counts in tiles.
 
-    ``TP`` and ``FP`` are sums of min(c, g) and max(c - g, 0), ``MAE`` of |c - g|; 0 / 0 is NaN.
+    Parameters
+    ----------
+    predicted, true : ndarray of shape (N, T)
+        Of N images (or images and classes) in T tiles each; at least 0.
+
+    Returns
+    -------
+    DataFrame
+        One row an image: ``TP`` and ``FP``, sums of min(c, g) and max(c - g, 0); ``MAE``, that of
+        |c - g|; ``precision``, ``recall`` and ``f1``, where 0 / 0 is NaN.
     """
     c, g = np.asarray(predicted, np.float64), np.asarray(true, np.float64)
     right, wrong = np.minimum(c, g).sum(1), (c - g).clip(0).sum(1)
@@ -207,5 +316,16 @@ def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
 
 
 def quotient(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> np.ndarray:
-    """Divide (N,) by (N,), with `fill` where there is nothing to divide by."""
+    """Divide, where there is something to divide by.
+
+    Parameters
+    ----------
+    part, whole : ndarray of shape (N,)
+    fill : float
+        The result where `whole` is not over 0.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+    """
     return np.divide(part, whole, out=np.full(len(part), fill), where=whole > 0)

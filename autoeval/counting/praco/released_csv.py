@@ -23,7 +23,14 @@ NOT_IN_FILE = "no row, or no column of its class, in the prediction file"
 
 
 def file_name(test: str, model: str, split: str) -> str:
-    """Return the name of a file."""
+    """Return the name of a file of the authors' form.
+
+    Parameters
+    ----------
+    test : str
+        `NEGATIVE`, `UPPER` or `LOWER`.
+    model, split : str
+    """
     return f"Inference_{test}_{model}_{split}.csv"
 
 
@@ -34,7 +41,30 @@ def write_released(
     counts: pd.DataFrame,
     mosaics: pd.DataFrame | None = None,
 ) -> list[Path]:
-    """Write the files of one model, counts rounded to two decimals as the authors' are."""
+    """Write the files of one model in the authors' form, counts rounded to two decimals.
+
+    Parameters
+    ----------
+    folder : path-like
+    model : str
+        Its name; spaces and slashes become dashes.
+    counting_set : CountingSet
+        Gives the split and the order of classes.
+    counts : DataFrame
+        Images (rows) by classes.
+    mosaics : DataFrame, optional
+        ``positive``, ``negative_class``, ``upper`` and ``lower``.
+
+    Returns
+    -------
+    list of Path
+        One file, or three with mosaics.
+
+    Raises
+    ------
+    InputError
+        If there are several mosaics of an image and a negative class.
+    """
     model = re.sub(r"[\s/\\]+", "-", model)
     tables = {NEGATIVE: counts}
     if mosaics is not None:
@@ -58,8 +88,17 @@ def write_released(
 def find_released(folder: PathLike, split: str, *, multi_class: bool = False) -> dict[str, Path]:
     """Find the negative-label file of each model in a folder and the folders within it.
 
-    With `multi_class`, ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well. Of
-    several files of one model the first is taken, those of the folder itself before others.
+    Parameters
+    ----------
+    folder : path-like
+    split : str
+    multi_class : bool
+        Whether ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well.
+
+    Returns
+    -------
+    dict of str to Path
+        By model; of several files of one model the first, those of the folder itself before others.
     """
     forms = [file_name(NEGATIVE, "\0", split), *([f"multiclass_\0_{split}1.csv"] * multi_class)]
     patterns = [re.compile(re.escape(form).replace("\0", "(.+)")) for form in forms]
@@ -75,7 +114,23 @@ def find_released(folder: PathLike, split: str, *, multi_class: bool = False) ->
 def evaluate_table(
     path: PathLike, counting_set: CountingSet, *, mode: str = "paper"
 ) -> PracoResult:
-    """Measure a table of counts of one model, in long form or the authors', without mosaics."""
+    """Measure a table of counts of one model, without mosaics.
+
+    Parameters
+    ----------
+    path : path-like
+        In long form (image, class, count) or the authors'; the model has its name.
+    counting_set : CountingSet
+        Of one class an image. Images without a row, or without the column of their class, are not
+        measured.
+    mode : {"paper", "released"}
+        See `PracoResult`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or does not fit.
+    """
     warnings: list[str] = []
     path = Path(path)
     counts, counting_set = _counts_with_own(path, counting_set, warnings)
@@ -98,9 +153,29 @@ def evaluate_files(
 ) -> PracoResult:
     """Measure predictions made elsewhere on the images that they have.
 
-    Images without a row, or without the column of their class, are not measured; other missing
-    columns become undefined cells, and rows of other images are passed over. The notes name all.
-    `mosaics` of the result has a row for each that has a cell in the upper file, filled or empty.
+    Parameters
+    ----------
+    folder : path-like
+        With the files of the authors' form; see `file_name`.
+    model : str
+        Its name in them.
+    counting_set : CountingSet
+        Of one class an image, and the split. Images without a row, or without the column of their
+        class, are not measured; other missing columns become undefined cells, and rows of other
+        images are passed over. The notes name all.
+    mode : {"paper", "released"}
+        See `PracoResult`.
+
+    Returns
+    -------
+    PracoResult
+        Its `mosaics` have a row for each that has a cell in the upper file, filled or empty; None
+        without such files.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read or does not fit, or one half of the mosaics is missing.
     """
     warnings: list[str] = []
     folder, split = Path(folder), counting_set.name
@@ -132,7 +207,26 @@ def evaluate_files(
 
 
 def read_counts(path: Path, counting_set: CountingSet, warnings: list[str]) -> pd.DataFrame:
-    """Read what a file has of the measured images and the classes; adds its gaps to `warnings`."""
+    """Read what a file has of the measured images and the classes.
+
+    Parameters
+    ----------
+    path : Path
+        CSV, in long form (image, class, count) or of images by classes.
+    counting_set : CountingSet
+    warnings : list of str
+        Receives the gaps of the file.
+
+    Returns
+    -------
+    DataFrame
+        Images (rows) by classes, those that the file has, in the order of the set.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, names an unknown class, has an image twice, or none of the set.
+    """
     whole, table = _read(path, counting_set, warnings)
     return whole.loc[whole.index.isin(table.index), whole.columns.isin(table.columns)]
 

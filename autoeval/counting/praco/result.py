@@ -19,6 +19,7 @@ from autoeval.counting.praco.praco_measures import (
     mosaics_by_image,
     negative_by_class,
     negative_by_image,
+    quotient,
 )
 
 Columns = Mapping[str, np.ndarray]
@@ -41,7 +42,16 @@ FORMATS = {
 class Measured:
     """Answers of one model that can be measured on any choice of images.
 
-    `columns` are the values of the images that the measures are made of, shape (N,) each.
+    Attributes
+    ----------
+    name : str
+        Of the model.
+    by_image : DataFrame
+        One row an image.
+    columns : dict of str to ndarray of shape (N,)
+        The values of the images that the measures are made of.
+    higher_is_better : tuple of str
+        How the names of such measures begin.
     """
 
     name: str
@@ -50,7 +60,13 @@ class Measured:
     higher_is_better: tuple[str, ...]  # how the names of such measures begin
 
     def measure_columns(self, columns: Columns) -> dict[str, float]:
-        """Return the measures that follow from columns; NaN where nothing defines one."""
+        """Return the measures that follow from columns; NaN where nothing defines one.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of shape (n,)
+            As `columns`, of any choice of images.
+        """
         raise NotImplementedError
 
     @property
@@ -63,29 +79,64 @@ class Measured:
         return self.measure_columns(self.columns)
 
     def measure(self, rows: np.ndarray) -> dict[str, float]:
-        """Return the measures of the images with the given indices, which may repeat.
+        """Return the measures of some images.
 
         Mosaics of one upper image stay together; that it is also the lower one of others is not
         accounted for when images are resampled.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,), int
+            Positions of images, which may repeat.
         """
         chosen = {name: values[rows] for name, values in self.columns.items()}
         return self.measure_columns(chosen)
 
     def rises(self, measure: str) -> bool:
-        """Return whether a larger value of the measure is a better one."""
+        """Return whether a larger value of a measure is a better one.
+
+        Parameters
+        ----------
+        measure : str
+            Its name.
+        """
         return measure.startswith(self.higher_is_better)
 
 
 def intervals_of(result: Measured, *, n_resamples: int = 1000) -> dict[str, MeasureInterval]:
-    """Return each measure with its 95 % interval, whole images resampled."""
+    """Return each measure with its 95 % interval, whole images resampled.
+
+    Parameters
+    ----------
+    result : Measured
+    n_resamples : int
+        Draws of the bootstrap.
+    """
     images = result.images.to_numpy()
     return bootstrap_intervals(result.measure, images, n_resamples=n_resamples)
 
 
 def compare(results: Sequence[Measured], *, n_resamples: int = 1000) -> pd.DataFrame:
-    """Differences (A - B) between every two models on the images both have, resampled in pairs.
+    """Differences between every two models on the images both have, resampled in pairs.
 
-    ``better`` is the better model where the 95 % interval excludes 0, else empty.
+    Parameters
+    ----------
+    results : sequence of Measured
+        Of each model.
+    n_resamples : int
+        Draws of the bootstrap.
+
+    Returns
+    -------
+    DataFrame
+        A row for each pair and measure: ``A``, ``B``, ``measure``, ``difference`` (A - B), ``low``
+        and ``high`` of the 95 % interval, ``images``, and ``better``, the better model where the
+        interval excludes 0, else empty.
+
+    Raises
+    ------
+    InputError
+        If two models have no image in common.
     """
     rows = []
     for a, b in combinations(results, 2):
@@ -110,7 +161,17 @@ def _difference(
 
 
 def defined_mean(values: np.ndarray) -> float:
-    """Return the mean of the values that are not NaN, NaN where none is."""
+    """Return the mean of the values that are not NaN.
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+
+    Returns
+    -------
+    float
+        NaN where all are.
+    """
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")
 
@@ -119,8 +180,27 @@ def defined_mean(values: np.ndarray) -> float:
 class PracoResult(Measured):
     """The answers of one model and what follows from them.
 
-    `counts` are images by classes; `mosaics` are as `measure_mosaics` takes them, None where the
-    model did not take the mosaic test; `by_image` joins the measures of both tests.
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    counts, truth : DataFrame
+        As `negative_by_image` takes them.
+    mosaics : DataFrame, optional
+        As `measure_mosaics` takes them; None where the model did not take the mosaic test.
+    mode : {"paper", "released"}
+        The formulas as printed, or as the authors' code computes; see `measure_columns`.
+    notes : tuple of str
+        What is missing.
+
+    Attributes
+    ----------
+    by_image : DataFrame
+        The measures of both tests, by image.
+    columns : dict of str to ndarray of shape (N,)
+        See `Measured`.
+    measured : DataFrame or None
+        Of `measure_mosaics`.
     """
 
     name: str
@@ -149,6 +229,11 @@ class PracoResult(Measured):
         published table shows) and the harmonic mean of CntP and CntR in ``paper`` (equation 7).
         ``released`` adds the recall without the spurious cell. The measures of `PLACES` (PrACo++)
         are means over the mosaics of an image, then over images.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of shape (n,)
+            As `columns`, of any choice of images.
         """
         released = self.mode == "released"
         mean = {name: defined_mean(values) for name, values in columns.items()}
@@ -178,7 +263,12 @@ class PracoResult(Measured):
 
 
 def measures_table(results: Sequence[PracoResult]) -> pd.DataFrame:
-    """One row for each model; the published table's columns, then what PrACo++ adds."""
+    """Return one row for each model; the published table's columns, then what PrACo++ adds.
+
+    Parameters
+    ----------
+    results : sequence of PracoResult
+    """
     rows = [{"model": result.name, **result.measures()} for result in results]
     table = pd.DataFrame(rows)
     last = [name for name in (OWN_RECALL, *PLACES) if name in table]
@@ -186,7 +276,13 @@ def measures_table(results: Sequence[PracoResult]) -> pd.DataFrame:
 
 
 def interval_table(named: Mapping[str, Mapping[str, MeasureInterval]]) -> pd.DataFrame:
-    """One row for each measure, one column for each model: value and 95 % interval as text."""
+    """Return one row for each measure, one column for each model: value and 95 % interval as text.
+
+    Parameters
+    ----------
+    named : mapping of str to mapping of str to MeasureInterval
+        Of each model by measure, as of `intervals_of`.
+    """
     columns = {
         name: pd.Series({key: _text(key, interval) for key, interval in intervals.items()})
         for name, intervals in named.items()
@@ -198,7 +294,13 @@ def interval_table(named: Mapping[str, Mapping[str, MeasureInterval]]) -> pd.Dat
 
 
 def difference_table(differences: pd.DataFrame) -> pd.DataFrame:
-    """Put the table of `compare` into words: one column for both models, one for the interval."""
+    """Put differences into words: one column for both models, one for the interval.
+
+    Parameters
+    ----------
+    differences : DataFrame
+        Of `compare`.
+    """
     text = [
         _text(row.measure, MeasureInterval(row.difference, row.low, row.high))
         for row in differences.itertuples()
@@ -214,7 +316,13 @@ def difference_table(differences: pd.DataFrame) -> pd.DataFrame:
 
 
 def undefined_table(results: Sequence[PracoResult]) -> pd.DataFrame:
-    """One row for each kind of cell, one column for each model: how many there are."""
+    """Return one row for each kind of cell, one column for each model: how many there are.
+
+    Parameters
+    ----------
+    results : sequence of PracoResult
+        At least one.
+    """
     columns = {result.name: pd.Series(result.undefined(), dtype="Int64") for result in results}
     table = pd.DataFrame(columns)
     order = max((list(result.undefined()) for result in results), key=len)
@@ -222,10 +330,20 @@ def undefined_table(results: Sequence[PracoResult]) -> pd.DataFrame:
 
 
 def class_table(result: PracoResult) -> pd.DataFrame:
-    """One row for each true class: the measures of its images, and what is counted instead.
+    """Return one row for each true class: the measures of its images, and what is counted instead.
 
-    ``recall alone`` is of each image by itself, ``counted below (%)`` the share of mosaics in whose
-    lower part anything is counted, ``most confused with`` the most frequent highest wrong count.
+    Parameters
+    ----------
+    result : PracoResult
+
+    Returns
+    -------
+    DataFrame
+        The columns of `negative_by_class`. ``recall alone`` is of each image by itself. Where there
+        are mosaics: ``CntP``, ``CntR``, ``CntF1``, by the mode of the result, ``recall in
+        mosaics``, that without the spurious cell, and ``counted below (%)``, the share of mosaics
+        in whose lower part anything is counted, of those with a count. ``most confused with`` is
+        the most frequent highest wrong count.
     """
     table = negative_by_class(result.by_image)
     by_image = result.by_image
@@ -234,8 +352,12 @@ def class_table(result: PracoResult) -> pd.DataFrame:
     table["recall alone"] = groups["alone"].mean()
     if result.measured is not None:
         means = groups[["precision", "recall", "f1", "own_recall"]].mean()
+        if result.mode == "paper":  # equation 7, as over all images
+            p, r = means["precision"].to_numpy(), means["recall"].to_numpy()
+            means["f1"] = quotient(2 * p * r, p + r)
         table[["CntP", "CntR", "CntF1", "recall in mosaics"]] = means
-        below = (result.measured["lower"] > 0).groupby(result.measured["positive_class"])
+        answered = result.measured.dropna(subset=["lower"])
+        below = (answered["lower"] > 0).groupby(answered["positive_class"])
         table["counted below (%)"] = 100 * below.mean()
     wrong = by_image[by_image["negative_max"] > 0]
     most = wrong.groupby("category")["negative_class"].agg(lambda names: names.mode().iloc[0])

@@ -12,7 +12,7 @@ from autoeval.counting.praco.praco_measures import (
     negative_by_class,
     negative_by_image,
 )
-from autoeval.counting.praco.result import PracoResult, compare, intervals_of
+from autoeval.counting.praco.result import PracoResult, class_table, compare, intervals_of
 from autoeval.errors import InputError
 
 NAN = float("nan")
@@ -48,6 +48,19 @@ def mosaics() -> pd.DataFrame:
 
 def result(mode: str, counts=COUNTS, cells=None) -> PracoResult:
     return PracoResult("m", counts, TRUTH, mosaics() if cells is None else cells, mode)
+
+
+@pytest.mark.parametrize(("mode", "f1"), [("released", (2.2 / 3 + 0.5) / 2), ("paper", 0.63137)])
+def test_a_class_is_measured_by_the_formulas_of_the_mode(mode, f1):
+    """Of class a the image 1 has P .65, R .9 and F1 (.8 + 2/3) / 2, and 4 has .5 each."""
+    cells = mosaics()
+    cells["positive_class"] = TRUTH["category"].reindex(cells["positive"]).to_numpy()
+    table = class_table(result(mode, cells=cells))
+    assert table.loc["a", "CntP"] == pytest.approx(0.575)
+    assert table.loc["a", "recall in mosaics"] == pytest.approx(0.7)
+    assert table.loc["a", "CntF1"] == pytest.approx(f1, abs=1e-5)  # paper: 2 x .575 x .7 / 1.275
+    assert table.loc["a", "counted below (%)"] == 100  # of three that are answered
+    assert table.loc["b", "counted below (%)"] == 50
 
 
 @pytest.mark.parametrize(("mode", "pccn"), [("released", 50), ("paper", 75)])
