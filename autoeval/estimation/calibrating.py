@@ -442,11 +442,11 @@ def fit_calibration(
         scores.append(boxes.scores[usable])
         matched.append(evaluation.matches.hits[:, usable])
     coefficients = fit_boxes(scores, matched, prior, n_pairs)
-    missed = fit_missed_objects(sets, images, coefficients, prior)
+    missed = _fit_missed_objects(sets, images, coefficients, prior)
     return ScoreCalibration(coefficients, missed)
 
 
-def fit_missed_objects(
+def _fit_missed_objects(
     sets: Sequence[Site],
     images: Sequence[np.ndarray],
     boxes: np.ndarray,
@@ -577,7 +577,7 @@ def fits_above(
         above = [labelled_set.above(floor) for labelled_set in sets]
         all_images = [np.ones(len(labelled_set), bool) for labelled_set in above]
         floor_prior = prior or calibration_prior(floor)
-        missed = fit_missed_objects(above, all_images, calibration.boxes, floor_prior)
+        missed = _fit_missed_objects(above, all_images, calibration.boxes, floor_prior)
         floor_calibration = ScoreCalibration(calibration.boxes, missed)
         pairs = list[dict[str, Any]]()
         for cut, boxes, p in zip(above, kept, probabilities, strict=True):

@@ -95,7 +95,7 @@ class FitSettings:
 USUAL = FitSettings()
 
 
-def read_with_strongest(
+def _read_with_strongest(
     files: Predictions, read: Callable[[Predictions], Sequence[Site]]
 ) -> tuple[list[Site], dict[str, Any]]:
     """Read labelled sets with the reference that is strongest there.
@@ -119,7 +119,7 @@ def read_with_strongest(
     if len(several) < 2:
         return list(read(files)), {}
     every = [list(read(replace(files, reference=path))) for path in several]
-    strengths = [reference_strength(sets) for sets in every]
+    strengths = [_reference_strength(sets) for sets in every]
     best = int(np.argmax(strengths))
     names = [
         f"{path} ({100 * strength:.1f})" for path, strength in zip(several, strengths, strict=True)
@@ -135,7 +135,7 @@ def read_with_strongest(
     return [first_site.noting(note), *later_sites], {CHOSEN: {"number": best, "of": len(several)}}
 
 
-def reference_strength(sets: Sequence[Site]) -> float:
+def _reference_strength(sets: Sequence[Site]) -> float:
     """Return the mean average precision of the reference over categories with labels enough.
 
     Parameters
@@ -197,7 +197,7 @@ def fit_files(
         If files cannot be read, or boxes and labels do not belong together.
     """
     words = words_of(categories) if categories else None
-    sets, context = read_with_strongest(
+    sets, context = _read_with_strongest(
         files,
         lambda predictions: [
             labels_with_files(labels, predictions, img_dir=img_dir, group=group, words=words)
@@ -236,7 +236,7 @@ def fit_site_files(
             "source."
         )
     by_site = files_by_site(folder)
-    sets, chosen = read_with_strongest(
+    sets, chosen = _read_with_strongest(
         files,
         lambda predictions: task_with_files(
             task, {k: predictions.of_site(path) for k, path in by_site.items()}
@@ -352,7 +352,7 @@ def fit_sets(
     looks = replace(looks, floors=tuple(shares))
     if "detector" in context:  # it was run here
         looks = replace(looks, detector=of_plain_pass(context["detector"]))
-    assistance, why_none = assistance_of(sets)
+    assistance, why_none = _assistance_of(sets)
 
     # The regression.
     if pairs and CONFIDENCE not in pairs:
@@ -416,7 +416,7 @@ def _described(labelled: Site) -> dict[str, Any]:
     }
 
 
-def assistance_of(
+def _assistance_of(
     sets: Sequence[Site],
 ) -> tuple[LabelAssistance | None, tuple[Notice, ...]]:
     """Fit label assistance; where there is too little to learn from, say so instead.
@@ -513,8 +513,8 @@ def join_fits(
     sites = {name: _sites_of(name, fitted) for name, fitted in fits.items()}
     sets = [
         labelled_set
-        for name, names in names_of_sites(sites).items()
-        for labelled_set in named_sets(sites[name], names)
+        for name, names in _names_of_sites(sites).items()
+        for labelled_set in _named_sets(sites[name], names)
     ]
     context = {name: value for name, value in first_estimator.context_.items() if name != "task"}
     if any(labelled_set.reference is None for labelled_set in sets):
@@ -560,7 +560,7 @@ def _words_of(fits: Mapping[str, AccuracyEstimator]) -> dict[str, Any]:
     return {"task": {"name": "joined", "words": words}}
 
 
-def names_of_sites(
+def _names_of_sites(
     sites: Mapping[str, Sequence[Site]],
 ) -> dict[str, dict[str, str]]:
     """Return new names of the labelled sets of each fit that share one and have other images.
@@ -669,7 +669,7 @@ def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {key: value for key, value in of_pass.items() if key not in names}
 
 
-def named_sets(sets: Sequence[Site], names: Mapping[str, str]) -> list[Site]:
+def _named_sets(sets: Sequence[Site], names: Mapping[str, str]) -> list[Site]:
     """Give labelled sets other names, and groups that bear their name.
 
     Parameters

@@ -493,7 +493,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     nothing = (nothing_found_text(len(site), fit.target),) if site.nothing_found else ()
     planned = PlannedSite(
         priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
-        detector=site.detector or fingerprint_of(site),
+        detector=site.detector or _fingerprint_of(site),
         blocks=blocks_of(images or list(pool.images), frames=request.frames),
         reference_boxes=reference_boxes,
         right=right,
@@ -553,7 +553,7 @@ def plan_of_sample(fit: Planning, estimate: Estimate, labels: LabelSet) -> Label
     return plan_estimated(fit, estimate, PlanRequest(1, predicted=some))
 
 
-def fingerprint_of(site: Site) -> str:
+def _fingerprint_of(site: Site) -> str:
     """Return a short name of the boxes of a site, where no detector is known.
 
     It changes with any box, with its score, word or image; not with the names of images.
@@ -686,7 +686,7 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
         return f"{_site(plan.known)}, not {_site(site.known)}"
     if plan.group != site.group:
         return f"{_group(plan.group)}, not {_group(site.group)}"
-    if plan.detector != (site.detector or fingerprint_of(site)):
+    if plan.detector != (site.detector or _fingerprint_of(site)):
         if site.detector:
             return "another detector"
         return "other boxes: another site with images of the same names, or another detector"

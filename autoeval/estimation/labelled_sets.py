@@ -62,7 +62,7 @@ FILES_WRONG = (
 )
 
 
-def too_few_labels(site: str) -> TooFewLabelsError:
+def _too_few_labels(site: str) -> TooFewLabelsError:
     """Return the error of a labelled set none of whose categories is labelled enough.
 
     Parameters
@@ -104,7 +104,7 @@ def labelled_site(site: Site) -> Site:
         site = site.without_images(later)
     evaluation = site.evaluation
     if not any(evaluation.enough):
-        raise too_few_labels(name)
+        raise _too_few_labels(name)
     left_out = [*site.left_out, *evaluation.truth.left_out]
     labelled = [ranking.n_true.any() for ranking in evaluation.rankings]
     categories = zip(site.boxes.categories, labelled, evaluation.enough, strict=True)
@@ -484,7 +484,7 @@ def observed_labels(
         for image in seed_set.images
     ]
     if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
-        raise too_few_labels(name)
+        raise _too_few_labels(name)
     task = any_task({word: [word] for word in common}, words)
     labelled = _observed(run, seed_set, task, group=group, folder=folder)
     context = run.observer().context()

@@ -143,7 +143,7 @@ def site_of_files(
             left_out.append(note)
     warnings += boxes.warnings
     if site.reference is not None:
-        reference, cut = reference_as_in_fit(site.reference, looks)
+        reference, cut = _reference_as_in_fit(site.reference, looks)
         site = replace(site, reference=reference)
         warnings += prefixed("reference", (*reference.warnings, *cut))
     warnings += looks.warnings
@@ -153,8 +153,8 @@ def site_of_files(
     if images is not None:  # by all boxes: a fit may leave the lower ones out
         every, complete = np.arange(len(site)), files.complete and not all_seen
         absent, of_absent = unseen_images(boxes, every, "the file", complete=complete)
-    if run is not None and has_detector_of_fit(run, looks):
-        site = over_thresholds(site, run, looks)
+    if run is not None and _has_detector_of_fit(run, looks):
+        site = _over_thresholds(site, run, looks)
     else:
         site = compared_with_fit(site, looks, complete=files.complete)
     if run is not None:
@@ -168,7 +168,7 @@ def site_of_files(
         site = replace(site, warnings=(*site.warnings, notice))
     site = replace(site, warnings=(*site.warnings, *of_absent))
     site = site.without_images(absent) if len(absent) else site
-    site = without_copied_images(site, labelled, named=named)
+    site = _without_copied_images(site, labelled, named=named)
     if categories:
         odd = check_words(categories, {*looks.categories, *site.boxes.categories})
         present_words = [word for word in words_of(categories) if word in looks.categories]
@@ -299,7 +299,7 @@ def compared_with_fit(site: Site, looks: Looks, *, complete: bool = True) -> Sit
     )
 
 
-def reference_as_in_fit(reference: Boxes, looks: Looks) -> tuple[Boxes, tuple[Notice, ...]]:
+def _reference_as_in_fit(reference: Boxes, looks: Looks) -> tuple[Boxes, tuple[Notice, ...]]:
     """Keep the boxes of a reference detector that its file of the fit would hold.
 
     Its boxes count as probable objects, so that with more of them, or fewer, an estimate is of
@@ -328,7 +328,7 @@ def reference_as_in_fit(reference: Boxes, looks: Looks) -> tuple[Boxes, tuple[No
     return kept, (Notice("low-scores-missing", text),)
 
 
-def has_detector_of_fit(run: DetectorRun, looks: Looks) -> bool:
+def _has_detector_of_fit(run: DetectorRun, looks: Looks) -> bool:
     """Whether the detector of the fit found boxes, so that all their scores compare.
 
     Parameters
@@ -367,7 +367,7 @@ def _score_thresholds(settings: Mapping[str, Any]) -> dict[str, float]:
     return {name: settings[name] or 0.0 for name in names if name in settings}
 
 
-def over_thresholds(site: Site, run: DetectorRun, looks: Looks) -> Site:
+def _over_thresholds(site: Site, run: DetectorRun, looks: Looks) -> Site:
     """Leave out boxes that the detector would not have given with the thresholds of the fit.
 
     Suppression goes from high scores to low ones, so those over a threshold do not depend on it.
@@ -413,7 +413,7 @@ def _knowing_run(site: Site, run: DetectorRun) -> Site:
     )
 
 
-def without_copied_images(site: Site, labelled: LabelSet | None, *, named: bool) -> Site:
+def _without_copied_images(site: Site, labelled: LabelSet | None, *, named: bool) -> Site:
     """Leave out images that show the same as an earlier one.
 
     They are known byte by byte of a run of `autoeval detect` and of a folder that was `named`;

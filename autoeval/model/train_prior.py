@@ -94,7 +94,7 @@ def main() -> None:
     tables = parser.parse_args().tables
     of_boxes = calibration_coefficients(read_calibrations(tables))["boxes"]
     floors = [fit_floor(floor, tables) for floor in FLOORS]
-    points = [fit_operating_points(floor, tables) for floor in FLOORS]
+    points = [_fit_operating_points(floor, tables) for floor in FLOORS]
     pairs = [shown_pairs(floor, tables) for floor in FLOORS]
     prior = {"boxes": of_boxes, "floors": floors}
     write_json(shipped_config("panel_prior.json"), prior, indent=1)
@@ -255,7 +255,7 @@ def fit_floor(floor: float, tables: Path = TABLES) -> dict[str, Any]:
     return {"floor": floor, "missed": usual(missed), "regressions": regressions}
 
 
-def fit_operating_points(floor: float, tables: Path = TABLES) -> dict[str, Any]:
+def _fit_operating_points(floor: float, tables: Path = TABLES) -> dict[str, Any]:
     """Fit the priors of precision, recall and F1 for files that hold boxes from a score on.
 
     Parameters
@@ -335,7 +335,7 @@ def fit_prior(
     """Fit the prior by the marginal likelihood of the accuracies of all detectors.
 
     What sites of one group have in common for a category is fitted last, see
-    `fit_group_category_share`, so that it changes no estimate where no group of a fit has two
+    `_fit_group_category_share`, so that it changes no estimate where no group of a fit has two
     sites.
 
     Parameters
@@ -418,7 +418,7 @@ def fit_prior(
         ),
         group_slope_share=variances.group_slope / total,
     )
-    share = fit_group_category_share(prior, blocks, best[: 2 + n])
+    share = _fit_group_category_share(prior, blocks, best[: 2 + n])
     wider = replace(
         prior,
         group_category_share=share,
@@ -485,7 +485,7 @@ def _by_detector(rows: pd.DataFrame) -> Iterable[pd.DataFrame]:
     return (of_detector for _, of_detector in rows.groupby("detector"))
 
 
-def fit_group_category_share(
+def _fit_group_category_share(
     prior: Prior, blocks: Sequence[DetectorPairs], mean: np.ndarray
 ) -> float:
     """Fit `Prior.group_category_share`, all else being known, to each detector's pairs.

@@ -202,7 +202,7 @@ class DetectorCounter:
             counted = evidence.clean.above(self.score_thr)
             notes = self._warn_at_limit(counted)
             boxes_by_label = (counted[counted.labels == label] for label in image_labels)
-            results.append([result_of_boxes(boxes, context, notes) for boxes in boxes_by_label])
+            results.append([_result_of_boxes(boxes, context, notes) for boxes in boxes_by_label])
         return results
 
     def _warn_at_limit(self, counted: Detections) -> tuple[str, ...]:
@@ -217,7 +217,7 @@ class DetectorCounter:
         return (note,)
 
 
-def result_of_boxes(
+def _result_of_boxes(
     boxes: Detections, context: Mapping[str, Any], notes: tuple[str, ...] = ()
 ) -> CountResult:
     """Make a result of boxes that all count; their centres are the points.
@@ -421,5 +421,5 @@ class OpenVocabularyCounter:
         results = []
         for prompt_boxes in (boxes[boxes.labels == k] for k in range(len(prompts))):
             full = limit is not None and len(prompt_boxes) >= limit
-            results.append(result_of_boxes(prompt_boxes, context or {}, (note,) if full else ()))
+            results.append(_result_of_boxes(prompt_boxes, context or {}, (note,) if full else ()))
         return results

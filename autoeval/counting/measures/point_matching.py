@@ -157,7 +157,7 @@ def neighbour_distance(points: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return distances[:, 1:].mean(axis=1)
 
 
-def true_positives(
+def _true_positives(
     target: np.ndarray, pred: np.ndarray, scores: np.ndarray, reach: np.ndarray
 ) -> np.ndarray:
     """Walk predictions from the highest score down and give each the nearest free true point.
@@ -246,7 +246,7 @@ class NormalisedAveragePrecision:
         self.n_target += len(target)
         self.scores.append(np.asarray(scores, np.float64))
         self.hits.append(
-            np.stack([true_positives(target, pred, scores, d * reach) for d in self.deltas])
+            np.stack([_true_positives(target, pred, scores, d * reach) for d in self.deltas])
         )
 
     def compute(self) -> dict[str, float]:

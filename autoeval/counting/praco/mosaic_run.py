@@ -359,7 +359,7 @@ def run_mosaic_test(
         If the counter does not say where it counts, or there is no recipe.
     """
     if not locates(prompted.counter):
-        raise InputError(counts_only(prompted))
+        raise InputError(_counts_only(prompted))
     if not recipes:
         raise InputError("The mosaic test needs images of at least two classes: no pair is left.")
     journal = CellJournal(folder / "mosaics.jsonl", MOSAIC_KEY)
@@ -378,7 +378,7 @@ def run_mosaic_test(
     return table
 
 
-def counts_only(prompted: PromptedCounter) -> str:
+def _counts_only(prompted: PromptedCounter) -> str:
     """Say why a counter takes no part in the mosaic test.
 
     Parameters
@@ -598,7 +598,7 @@ def evaluate_counter(
     counts = count_matrix(table, counting_set)
     notes, mosaics = failures("prompts", table), None
     if not locates(prompted.counter):
-        notes.append(counts_only(prompted))
+        notes.append(_counts_only(prompted))
     elif recipes:
         mosaics = run_mosaic_test(prompted, counting_set, recipes, folder, divisions=divisions)
         notes += failures("mosaics", mosaics)

@@ -76,7 +76,7 @@ class DetectorReference:
         task, samples, sample
             As of `Reference.find`.
         """
-        lookup = lookup_of(self.detector.categories, task)
+        lookup = _lookup_of(self.detector.categories, task)
         (evidence,) = self.detector.observe([sample.image], [sample.image_id])
         return evidence.clean.relabel(lookup)
 
@@ -122,7 +122,7 @@ class PredictionsReference:
         site, images = _named_images(samples)
         boxes = _read(self.path, site, images)
         number = {image.image_id: k for k, image in enumerate(images)}[sample.image_id]
-        return boxes.detections(number).relabel(lookup_of(boxes.categories, task))
+        return boxes.detections(number).relabel(_lookup_of(boxes.categories, task))
 
 
 def load_reference(reference: Any) -> Reference | None:
@@ -153,7 +153,7 @@ def load_reference(reference: Any) -> Reference | None:
     return reference
 
 
-def lookup_of(words: Sequence[str], task: Task) -> np.ndarray:
+def _lookup_of(words: Sequence[str], task: Task) -> np.ndarray:
     """Translate a reference's words as those of a detector are; see `Task.lookup`.
 
     Parameters
