@@ -24,7 +24,13 @@ class FiledPage(Page):
     def file_figure(
         self, name: str, figure: Figure, caption: str = "", *, image_format: str = "svg"
     ) -> None:
-        """Add a figure; see `autoeval.report.page.Chart`."""
+        """Add a figure.
+
+        Parameters
+        ----------
+        name, figure, caption, image_format
+            See `autoeval.report.page.Chart`.
+        """
         self.blocks.append(Chart(figure, caption, name, image_format))
 
     def file_table(
@@ -37,17 +43,50 @@ class FiledPage(Page):
         sortable: bool = True,
         formats: Mapping[str, str] | None = None,
     ) -> None:
-        """Add a table; ``shown`` is what people see of it, all of it by default."""
+        """Add a table.
+
+        Parameters
+        ----------
+        name : str
+            Of its file, without suffix.
+        table : DataFrame
+            What is in the file.
+        caption : str
+            Above the table.
+        shown : DataFrame, optional
+            What people see of it; by default all.
+        sortable : bool
+            Whether people can sort it on the page.
+        formats : mapping of str to str, optional
+            Format of the numbers of each column.
+        """
         seen = _with_index(table if shown is None else shown)
         whole = _with_index(table)
         self.blocks.append(Table(name, whole, seen, formats or {}, caption, sortable))
 
     def file_rows(self, name: str, rows: pd.DataFrame) -> None:
-        """Write a table beside the page without showing it."""
+        """Write a table beside the page without showing it.
+
+        Parameters
+        ----------
+        name : str
+            Of its file, without suffix.
+        rows : DataFrame
+        """
         self.blocks.append(Table(name, _with_index(rows), on_page=False))
 
     def write_all(self, folder: Path) -> list[Path]:
-        """Write ``report.html``, the tables and ``figures/NAME.png`` and ``.svg``; return them."""
+        """Write ``report.html``, the tables and ``figures/NAME.png`` and ``.svg``.
+
+        Parameters
+        ----------
+        folder : Path
+
+        Returns
+        -------
+        list of Path
+            What was written.
+        """
         write_text(folder / PAGE, self.render())
         written = [folder / PAGE]
         for block in self.blocks:
@@ -66,6 +105,11 @@ def _with_index(table: pd.DataFrame) -> pd.DataFrame:
 
 def merged_notes(named: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
     """Say once what is said of several models; of all of them without their names.
+
+    Parameters
+    ----------
+    named : iterable of tuple of str and iterable of str
+        Each model with its notes.
 
     Examples
     --------

@@ -16,9 +16,15 @@ EDGES = released_bins(0, 1000).edges
 
 @dataclass(frozen=True)
 class CountingErrorSettings:
-    """Boxes with scores over `score_thr` count; errors are pooled over bins with these `edges`.
+    """How the error of a detector as a counter is measured.
 
-    By default these are the edges of the published algorithm for counts from 0 to 1000.
+    Parameters
+    ----------
+    score_thr : float
+        Boxes with a higher score count.
+    edges : tuple of float
+        Of the bins that errors are pooled over; by default those of the published algorithm for
+        counts from 0 to 1000.
     """
 
     score_thr: float = 0.3
@@ -33,6 +39,10 @@ class CountingError:
     """Error of a detector as a counter over a set of images, all categories of the task together.
 
     Boxes that mark a crowd stand for an unknown number of objects and do not count.
+
+    Parameters
+    ----------
+    settings : CountingErrorSettings, optional
     """
 
     def __init__(self, settings: CountingErrorSettings | None = None) -> None:
@@ -43,7 +53,17 @@ class CountingError:
     def update(
         self, detections: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
     ) -> None:
-        """Take in one image: detections, and true boxes (M, 4) with labels and crowd marks (M,)."""
+        """Take in one image.
+
+        Parameters
+        ----------
+        detections : Detections
+            What was detected on it.
+        boxes, labels : ndarray of shape (M, 4) and (M,)
+            True boxes, of which the number is read alone.
+        iscrowd : ndarray of shape (M,), bool
+            Which of them mark crowds.
+        """
         self._counted.append(len(detections.above(self.settings.score_thr)))
         self._true.append(int(np.sum(~np.asarray(iscrowd, bool))))
 

@@ -22,6 +22,7 @@ from autoeval.words import listed
 # A run is ranked by the first that it has.
 RANKED_BY = ("pooled MAE", "NMN", "NMN macro", "sMAPE", "accuracy", "MAE")
 RISING = ("exact %", "accuracy", *HIGHER_IS_BETTER, *RISING_IN_PLUS_PLUS)
+SIGNED = ("bias",)  # best where nearest 0
 NO_MEASURES = ("model", "task", "low", "high", "n", "images", "counted")
 _NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
 _INTERVAL = re.compile(rf"\[{_NUMBER}, {_NUMBER}\]")
@@ -36,10 +37,19 @@ ABOUT = (
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """The models of one run, the best first, ranked by `measure`.
+    """The models of one run, the best first, ranked by one measure.
 
-    `table` has ``model``, ``rank`` (equal ones share the mean), ``value``, ``low`` and ``high``,
-    NaN where there is none; `measures` has all measures of the run in the same order.
+    Parameters
+    ----------
+    run : str
+        Its name.
+    measure : str
+        By which its models are ranked.
+    table : DataFrame
+        ``model``, ``rank`` (equal ones share the mean), ``value``, ``low`` and ``high``, NaN where
+        there is none.
+    measures : DataFrame
+        All measures of the run, in the same order.
     """
 
     run: str
@@ -56,7 +66,27 @@ class Standing:
 def read_runs(
     folders: Sequence[Path], names: Sequence[str] | None = None, *, measures: Sequence[str] = ()
 ) -> list[Standing]:
-    """Read what ``count evaluate``, ``count praco`` and ``count capture report`` wrote."""
+    """Read what ``count evaluate``, ``count praco`` and ``count capture report`` wrote.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Of each run.
+    names : sequence of str, optional
+        Of each run; by default those of the folders.
+    measures : sequence of str
+        A run is ranked by the first of these that it has, else by the first of `RANKED_BY`.
+
+    Returns
+    -------
+    list of Standing
+        One a run; of CAPTURe one a task.
+
+    Raises
+    ------
+    InputError
+        If names are equal, a folder is of no run, or no run has one of the measures.
+    """
     names = [folder.resolve().name for folder in folders] if names is None else list(names)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Runs need different names, but {listed(twice)} came twice: NAME=DIR.")
@@ -78,7 +108,17 @@ def read_runs(
 
 
 def overall(standings: Sequence[Standing]) -> pd.DataFrame:
-    """Put the ranks of every run side by side; models in most ``runs`` come first."""
+    """Put the ranks of every run side by side; models in most runs come first.
+
+    Parameters
+    ----------
+    standings : sequence of Standing
+
+    Returns
+    -------
+    DataFrame
+        ``model``, ``runs``, ``mean rank`` and the rank in each run, NaN where the model is in none.
+    """
     ranks = {s.run: s.table.set_index("model")["rank"] for s in standings}
     table = pd.DataFrame(ranks).reindex(
         dict.fromkeys(m for s in standings for m in s.table["model"])
@@ -102,7 +142,9 @@ def _standing(
             f"{run} has no measure to rank by: expected one of {listed(RANKED_BY)} in measures.csv "
             f"but got {listed(table.columns, 20)}."
         )
-    rank = table[measure].astype(np.float64).rank(ascending=not measure.startswith(RISING))
+    values = table[measure].astype(np.float64)
+    values = values.abs() if measure in SIGNED else values
+    rank = values.rank(ascending=not measure.startswith(RISING))
     table = table.assign(rank=rank).sort_values("rank", kind="stable", ignore_index=True)
     ranked = table[["model", "rank"]].assign(value=table[measure].astype(np.float64))
     # The columns of a CAPTURe run hold the interval of its main measure.
@@ -144,7 +186,13 @@ def _intervals(path: Path) -> dict[tuple[str, str], tuple[float, float]]:
 
 
 def leaderboard_page(standings: Sequence[Standing]) -> FiledPage:
-    """Build the page: ranks over all runs, then each run with its measures and a chart."""
+    """Build the page: ranks over all runs, then each run with its measures and a chart.
+
+    Parameters
+    ----------
+    standings : sequence of Standing
+        At least one.
+    """
     page = FiledPage("Leaderboard of counting")
     ranks = overall(standings)
     page.blocks += map(Text, (f"{len(ranks)} models in {len(standings)} runs.", *ABOUT))
@@ -158,6 +206,7 @@ def leaderboard_page(standings: Sequence[Standing]) -> FiledPage:
     )
     for number, standing in enumerate(standings, 1):
         better = "higher is better" if standing.rises else "lower is better"
+        better = "nearest 0 is best" if standing.measure in SIGNED else better
         page.blocks.append(Heading(f"{standing.run}: {standing.measure}, {better}"))
         page.file_figure(f"run_{number}", _standing_chart(standing), _caption(standing))
         caption = "All measures of the run, best model first"

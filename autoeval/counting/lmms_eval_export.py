@@ -68,10 +68,21 @@ def write_task(
     metrics: Mapping[str, tuple[str, bool]],
     max_tokens: int,
 ) -> None:
-    """Write ``NAME.parquet`` (a row a question), ``NAME.yaml`` and ``utils.py``.
+    """Write ``NAME.parquet``, ``NAME.yaml`` and ``utils.py``.
 
-    `process` is the function of ``utils.py`` that scores an answer; `metrics` are how lmms-eval
-    aggregates each, and whether a larger value is better.
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        Of the task.
+    rows : sequence of mapping
+        One a question; at least one, all with the same columns.
+    process : str
+        Function of ``utils.py`` that scores an answer.
+    metrics : mapping of str to tuple of str and bool
+        How lmms-eval aggregates each, and whether a larger value is better.
+    max_tokens : int
+        Longest answer.
     """
     data = folder / f"{name}.parquet"
     # The metadata name the types of the columns for the ``datasets`` library.
@@ -111,7 +122,29 @@ def export_lmms_eval(
     *,
     max_tokens: int = 4096,
 ) -> list[str]:
-    """Write lmms-eval tasks, for ``lmms-eval --include_path FOLDER --tasks NAME``."""
+    """Write lmms-eval tasks of CAPTURe, for ``lmms-eval --include_path FOLDER --tasks NAME``.
+
+    Parameters
+    ----------
+    split : CaptureSplit
+    tasks : sequence of CaptureTask
+        Without inpainting, and with one answer a question.
+    book : PromptBook
+        Prompts.
+    folder : path-like
+    max_tokens : int
+        Longest answer.
+
+    Returns
+    -------
+    list of str
+        Names of the tasks.
+
+    Raises
+    ------
+    InputError
+        If a task cannot be exported, or no item has what it needs.
+    """
     folder = Path(folder).resolve()
     names = []
     for task in tasks:
@@ -163,8 +196,28 @@ def export_praco(
 ) -> str:
     """Write the task, for ``lmms-eval --include_path FOLDER --tasks NAME``.
 
-    Every class is put to every measured image in place of ``{}`` in `question`. Paths are absolute:
-    export again after moving data or images.
+    Every class is put to every measured image. Paths are absolute: export again after moving data
+    or images.
+
+    Parameters
+    ----------
+    counting_set : CountingSet
+        Of one class an image.
+    folder : path-like
+    question : str
+        With ``{}`` for the class.
+    max_tokens : int
+        Longest answer.
+
+    Returns
+    -------
+    str
+        Name of the task.
+
+    Raises
+    ------
+    InputError
+        If the question has no ``{}``.
     """
     if "{}" not in question:
         raise InputError(f"The question needs {{}} where the class goes, but got {question!r}.")

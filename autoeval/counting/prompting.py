@@ -43,7 +43,18 @@ CUT_OFF = "cut off"
 
 @dataclass(frozen=True, eq=False)
 class CountRequest:
-    """Classes to count in one image, and the true class of the (upper) image."""
+    """What is to be counted in one image.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+        BGR.
+    classes : sequence of str
+        Classes to count.
+    image_id : str
+    true_class : str
+        Class of the (upper) image.
+    """
 
     image: np.ndarray
     classes: Sequence[str]
@@ -53,12 +64,21 @@ class CountRequest:
 
 @dataclass(frozen=True)
 class PromptedCounter:
-    """A counter, its prompt with ``{}`` for the class, and how images are handed to it.
+    """A counter, its prompt, and how images are handed to it.
 
-    With `reference` the counter gets the true class of the (upper) image in its context, as
-    ``positive_class``, which is then recorded; DAVE's published figures need it. `workers` threads
-    read images and count; a counter that is not ``concurrent`` is called by one at a time. One with
-    ``count_batch`` gets `batch_size` images at once.
+    Parameters
+    ----------
+    counter : Counter
+        One that is not ``concurrent`` is called by one thread at a time.
+    prompt : str
+        With ``{}`` for the class.
+    reference : bool
+        Whether the counter gets the true class of the (upper) image in its context, as
+        ``positive_class``, which is then recorded; DAVE's published figures need it.
+    workers : int
+        Threads that read images and count.
+    batch_size : int
+        Images that a counter with ``count_batch`` gets at once.
     """
 
     counter: Counter
@@ -77,7 +97,14 @@ class PromptedCounter:
         return {"prompt": self.prompt, "reference": self.reference}
 
     def parts(self, work: Callable[[Sequence[Item]], Result], items: Sequence[Item]) -> Iterator:
-        """Yield the result of ``work`` for each batch of items, computed by its threads."""
+        """Yield the result of each batch of items, computed by threads, as they are done.
+
+        Parameters
+        ----------
+        work : callable
+            From a batch to its result.
+        items : sequence
+        """
         size = max(self.batch_size, 1) if hasattr(self.counter, "count_batch") else 1
         batches = [items[start : start + size] for start in range(0, len(items), size)]
         return as_done(work, batches, self.workers)
@@ -85,8 +112,21 @@ class PromptedCounter:
     def count(self, requests: Sequence[CountRequest]) -> list[list[CountResult]]:
         """Count the classes of each request; an error becomes a status.
 
-        Where a batch fails, its images are counted one by one. `InputError`, as of an unknown
-        class, and ImportError are raised on.
+        Where a batch fails, its images are counted one by one.
+
+        Parameters
+        ----------
+        requests : sequence of CountRequest
+
+        Returns
+        -------
+        list of list of CountResult
+            One a class, for each request.
+
+        Raises
+        ------
+        InputError
+            As of a counter for an unknown class; an ImportError is raised on, too.
         """
         batched = getattr(self.counter, "count_batch", None)
         if batched is not None and len(requests) > 1:
@@ -129,17 +169,46 @@ class PromptedCounter:
         return request.image, [self.prompt.format(name) for name in request.classes], context
 
     def privileged(self, true_class: str) -> dict[str, str]:
-        """Return what the counter gets beyond the image and the prompt."""
+        """Return what the counter gets beyond the image and the prompt.
+
+        Parameters
+        ----------
+        true_class : str
+            Of the (upper) image.
+
+        Returns
+        -------
+        dict of str to str
+            ``positive_class``, its prompt; empty without `reference`.
+        """
         return {"positive_class": self.prompt.format(true_class)} if self.reference else {}
 
 
 def lock_of(counter: Counter) -> AbstractContextManager:
-    """Return what to enter while a counter runs: a lock, unless it is ``concurrent``."""
+    """Return what to enter while a counter runs: a lock, unless it is ``concurrent``.
+
+    Parameters
+    ----------
+    counter : Counter
+    """
     return nullcontext() if getattr(counter, "concurrent", False) else Lock()
 
 
 def result_fields(result: CountResult, privileged: Mapping[str, str]) -> dict[str, Any]:
-    """Return ``status``, the privileged information, and text and warnings where there are any."""
+    """Return what a cell keeps of a result in addition to its count.
+
+    Parameters
+    ----------
+    result : CountResult
+    privileged : mapping of str to str
+        What the counter was given.
+
+    Returns
+    -------
+    dict
+        ``status``, the privileged information, and ``text``, ``cut_off`` and ``warnings`` where
+        there are any. A count that is not finite is a failure.
+    """
     status = result.status
     if status == OK and not math.isfinite(result.count):
         status = f"{FAILED}: the count is {result.count}"
@@ -156,7 +225,13 @@ def result_fields(result: CountResult, privileged: Mapping[str, str]) -> dict[st
 def read_again(counter: Counter, cells: Iterable[Cell]) -> list[Cell]:
     """Read the texts that cells keep by the rules as they are now.
 
-    So better rules cost no answers. Where a model reads the texts, cells stay as they are.
+    So better rules cost no answers.
+
+    Parameters
+    ----------
+    counter : Counter
+        Where a model reads its answers, cells stay as they are.
+    cells : iterable of dict
     """
     if getattr(counter, "extractor", None) is not extract_count:
         return list(cells)
@@ -171,17 +246,43 @@ def read_again(counter: Counter, cells: Iterable[Cell]) -> list[Cell]:
 
 
 def number(value: float) -> float | None:
-    """Return a finite count, or None."""
+    """Return a count as JSON holds it.
+
+    Parameters
+    ----------
+    value : float
+
+    Returns
+    -------
+    float or None
+        None where it is not finite.
+    """
     return float(value) if math.isfinite(value) else None
 
 
 def is_done(cell: Mapping[str, Any]) -> bool:
-    """Whether a cell holds a result, also a skipped one; failures are counted again."""
+    """Whether a cell holds a result, also a skipped one; failures are counted again.
+
+    Parameters
+    ----------
+    cell : mapping
+        With ``status``.
+    """
     return not str(cell["status"]).startswith(FAILED)
 
 
 def check_different_names(names: Sequence[str]) -> None:
-    """Raise `InputError` where two models carry one name."""
+    """Refuse two models with one name.
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Raises
+    ------
+    InputError
+        If one comes twice.
+    """
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(
@@ -193,11 +294,27 @@ def check_different_names(names: Sequence[str]) -> None:
 def count_images(
     prompted: PromptedCounter, images: Sequence[UnlabelledImage], prompt: str, journal: CellJournal
 ) -> pd.DataFrame:
-    """Count in every image, without the results in the journal, which has the key ``image``.
+    """Count in every image, without the results in the journal.
 
-    The table has ``id``, ``pred`` (NaN where there is no count), ``status``, and of counters that
-    say where ``points`` (N, 2) as xy, pixels, ``scores`` and ``size``. Ten failures in a row, but
-    for unreadable images, end the run.
+    Parameters
+    ----------
+    prompted : PromptedCounter
+    images : sequence of UnlabelledImage
+    prompt : str
+        Class to count.
+    journal : CellJournal
+        With the key ``image``; receives the results.
+
+    Returns
+    -------
+    DataFrame
+        ``id``, ``pred`` (NaN where there is no count), ``status``, and of counters that say where
+        ``points`` (N, 2) as xy, pixels, ``scores`` and ``size``, height and width.
+
+    Raises
+    ------
+    InputError
+        As `unless_all_fail`.
     """
     kept = read_again(prompted.counter, journal.read().values())
     cells = {cell["image"]: cell for cell in kept}
@@ -211,10 +328,21 @@ def count_images(
 
 
 def unless_all_fail(cells: Iterable[Cell], counter: str, items_name: str) -> Iterator[Cell]:
-    """Yield cells, and raise `InputError` at the tenth failure in a row.
+    """Yield cells, as long as the counter does not fail on all.
 
-    An image that cannot be read is no failure of the counter. `items_name` says what the cells are
-    of, for messages; a cell has the name of its item in ``image``, or in ``image_file``.
+    An image that cannot be read is no failure of the counter.
+
+    Parameters
+    ----------
+    cells : iterable of dict
+        With ``status`` and the name of the item in ``image``, or in ``image_file``.
+    counter, items_name : str
+        Its name, and what the cells are of, for messages.
+
+    Raises
+    ------
+    InputError
+        At the tenth failure in a row (`MOST_FAILURES`).
     """
     in_a_row = 0
     for cell in cells:
@@ -230,7 +358,19 @@ def unless_all_fail(cells: Iterable[Cell], counter: str, items_name: str) -> Ite
 
 
 def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
-    """Write ``predictions.csv`` and, of a counter that says where, ``points.json``."""
+    """Write ``predictions.csv`` and, of a counter that says where, ``points.json``.
+
+    Parameters
+    ----------
+    folder : Path
+    table : DataFrame
+        Of `count_images`.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+    """
     columns = ["id", "pred", "status"]
     written = [write_table(folder / "predictions.csv", table[columns], read_again=True)]
     if "points" in table:
@@ -270,8 +410,13 @@ def _count(prompted: PromptedCounter, prompt: str, images: Sequence[UnlabelledIm
 class CellJournal:
     """A file of JSON lines, one a cell, that is only ever appended to.
 
-    A line that a kill cut short is dropped when the journal is next opened. The fields `key`
-    identify a cell: of several lines with one key the last holds.
+    A line that a kill cut short is dropped when the journal is next opened.
+
+    Parameters
+    ----------
+    path : path-like
+    key : sequence of str
+        Fields that identify a cell: of several lines with one key the last holds.
     """
 
     def __init__(self, path: PathLike, key: Sequence[str]) -> None:
@@ -307,7 +452,14 @@ class CellJournal:
             os.fsync(stream.fileno())
 
     def keep(self, parts: Iterable[Sequence[Cell]], bar: tqdm) -> Iterator[Cell]:
-        """Yield the cells of each part when they are appended; the bar shows how many."""
+        """Yield the cells of each part when they are appended.
+
+        Parameters
+        ----------
+        parts : iterable of sequence of dict
+        bar : tqdm
+            Shows how many.
+        """
         with self.writer() as write, bar:
             for cells in parts:
                 write(cells)
@@ -316,7 +468,20 @@ class CellJournal:
 
 
 def check_same_run(path: PathLike, settings: Mapping[str, Any]) -> None:
-    """Keep the settings of a run beside its journals, or compare them with those kept there."""
+    """Keep the settings of a run beside its journals, or compare them with those kept there.
+
+    Parameters
+    ----------
+    path : path-like
+        JSON file of the settings.
+    settings : mapping
+        As JSON holds them.
+
+    Raises
+    ------
+    InputError
+        If the file holds other settings, or is damaged.
+    """
     path = Path(path)
     now = json.loads(json.dumps(settings))
     if not path.exists():
@@ -336,7 +501,13 @@ def check_same_run(path: PathLike, settings: Mapping[str, Any]) -> None:
 
 
 def folder_name(model: str) -> str:
-    """Return a name fit for a folder."""
+    """Return a name fit for a folder.
+
+    Parameters
+    ----------
+    model : str
+        Name of a model.
+    """
     return re.sub(r"[^\w.@+-]+", "_", model)
 
 
@@ -346,7 +517,21 @@ class CutOffAnswer(str):
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read from the last answer, by which rule, and the answers before it."""
+    """What was read from the last answer.
+
+    Parameters
+    ----------
+    value : float or str, optional
+        None where nothing can be read.
+    rule : str
+        By which it was read.
+    text : str
+        The answer.
+    temperature : float, optional
+        At which it was given; None where that was left to the model.
+    attempts : sequence of dict
+        ``temperature`` and ``text`` of the answers before it.
+    """
 
     value: float | str | None
     rule: str
@@ -364,10 +549,23 @@ def ask_until_read(
     temperatures: Sequence[float | None] = (None,),
     seed: int | None = None,
 ) -> Reading:
-    """Ask at each of the temperatures in turn until an answer can be read.
+    """Ask at each of several temperatures in turn until an answer can be read.
 
-    `read` returns what has a ``value`` and a ``rule``, such as an `Extraction`. A temperature or
-    seed of None is not passed on. An answer that was cut off counts as one that cannot be read.
+    An answer that was cut off counts as one that cannot be read.
+
+    Parameters
+    ----------
+    ask : callable
+        Answers a question about an image.
+    image : ndarray of shape (H, W, 3), uint8, or None
+        BGR.
+    question : str
+    read : callable
+        Returns of an answer what has a ``value`` and a ``rule``, such as an `Extraction`.
+    temperatures : sequence of float
+        At least one; None is not passed on.
+    seed : int, optional
+        Passed on where it is given.
     """
     attempts: list[dict[str, Any]] = []
     for temperature in temperatures:

@@ -44,6 +44,12 @@ def test_a_run_of_several_classes_is_ranked_by_its_mean_over_images(tmp_path):
     assert standing.table["model"].tolist() == ["two", "one"]
 
 
+def test_of_biases_the_nearest_to_0_is_best(runs):
+    (crowd,) = read_runs(runs[:1], measures=["bias"])
+    assert crowd.table["model"].tolist() == ["three", "two", "one"]
+    assert crowd.table["value"].tolist() == [0, 0.5, -1]
+
+
 def test_every_run_is_ranked_by_its_own_measure_and_the_ranks_averaged(runs):
     crowd, praco, total, pattern = read_runs(runs)
     names = ["crowd", "praco", "capture, total-occluded", "capture, pattern-occluded"]

@@ -91,7 +91,23 @@ def generate(
 
 
 def read_counts(text: str) -> tuple[int, ...]:
-    """Read ``5-15`` or ``6,10`` as numbers from 1 up, or raise `InputError`."""
+    """Read numbers of objects from an option.
+
+    Parameters
+    ----------
+    text : str
+        A range such as ``5-15``, or a list such as ``6,10``.
+
+    Returns
+    -------
+    tuple of int
+        From 1 up, rising.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or begins under 1.
+    """
     if match := re.fullmatch(r"(\d+)-(\d+)", text):
         counts = tuple(range(int(match[1]), int(match[2]) + 1))
     elif re.fullmatch(r"\d+(,\d+)*", text):

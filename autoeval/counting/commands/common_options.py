@@ -83,20 +83,50 @@ class ReproduceOptions(TypedDict, total=False):
 
 
 def check_asking(asking: CounterOptions, option_type: type = CounterOptions) -> None:
-    """Refuse keywords that there are not, and numbers under 1."""
+    """Refuse keywords that there are not, and numbers under 1.
+
+    Parameters
+    ----------
+    asking : CounterOptions
+    option_type : type
+        A typed dict, whose keywords there are.
+    """
     check_names(asking, option_type)
     check_positive(limit=asking.get("limit"), workers=asking.get("workers"))
 
 
 def check_positive(**numbers: float | None) -> None:
-    """Raise `InputError` where a number that is given is under 1."""
+    """Refuse numbers under 1.
+
+    Parameters
+    ----------
+    **numbers
+        By the name of their option; None is not given.
+
+    Raises
+    ------
+    InputError
+        If one is under 1.
+    """
     for name, number in numbers.items():
         if number is not None and number < 1:
             raise InputError(f"Expected {option_of(name)} of 1 or more but got {number}.")
 
 
 def prediction_folders(predictions: Sequence[PathLike], *, files: bool = False) -> list[Path]:
-    """Return the folders, or `files`, behind ``--predictions``, or raise `InputError`."""
+    """Return what is behind ``--predictions``.
+
+    Parameters
+    ----------
+    predictions : sequence of path-like
+    files : bool
+        Whether they may be files, too.
+
+    Raises
+    ------
+    InputError
+        If one is not there.
+    """
     paths = [Path(path) for path in predictions]
     for path in paths:
         if not (path.is_dir() or (files and path.is_file())):
@@ -106,14 +136,31 @@ def prediction_folders(predictions: Sequence[PathLike], *, files: bool = False) 
 
 
 def data_folder(data_root: PathLike | None) -> str | None:
-    """Return the folder behind ``--data-root``, None for none, or raise `InputError`."""
+    """Return the folder behind ``--data-root``.
+
+    Parameters
+    ----------
+    data_root : path-like, optional
+
+    Raises
+    ------
+    InputError
+        If it is not there.
+    """
     if data_root is not None and not Path(data_root).is_dir():
         raise InputError(f"No folder {data_root}: --data-root takes the folder with the data.")
     return None if data_root is None else str(data_root)
 
 
 def check_praco_data(data: PathLike, data_options: PracoData) -> None:
-    """Refuse facts about the data that its kind has no use for."""
+    """Refuse facts about the data that its kind has no use for.
+
+    Parameters
+    ----------
+    data : path-like
+    data_options : PracoData
+        As they were given.
+    """
     from autoeval.counting.praco.data import is_fsc147, is_mucca
 
     path = Path(data)
@@ -128,9 +175,25 @@ def check_praco_data(data: PathLike, data_options: PracoData) -> None:
 def load_counters(
     counter: Sequence[PathLike], counter_options: CounterOptions
 ) -> list[tuple[Counter, dict[str, Any]]]:
-    """Build counters, with settings, or raise `InputError`.
+    """Build counters, with settings.
 
-    `counter` has the config of each, or ``FILE.py:NAME``.
+    Parameters
+    ----------
+    counter : sequence of path-like
+        The config of each, or ``FILE.py:NAME``.
+    counter_options : CounterOptions
+        Changes to all of them.
+
+    Returns
+    -------
+    list of tuple of Counter and dict
+        Each with what its answers depend on.
+
+    Raises
+    ------
+    InputError
+        As `load_counter`, or if two have one name, or an option is for counters that answer
+        questions and none does.
     """
     from autoeval.counting.counters import TEXT
     from autoeval.counting.counters.build import load_counter
@@ -157,7 +220,17 @@ def load_counters(
 def load_extractor(path: PathLike | None, templates: Mapping[str, Any] | None = None) -> Extractor:
     """Return what reads answers: rules, or the model of a config with the prompt ``extract``.
 
-    `templates` are prompts, by default those that come with CAPTURe.
+    Parameters
+    ----------
+    path : path-like, optional
+        Config of a counter that answers questions; None for rules.
+    templates : mapping, optional
+        Prompts; by default those that come with CAPTURe.
+
+    Raises
+    ------
+    InputError
+        If the counter answers no questions, or there is no such prompt.
     """
     from autoeval.counting.capture.answers import ModelExtractor, extract_count
     from autoeval.counting.capture.task_run import load_prompts

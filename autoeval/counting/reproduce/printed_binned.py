@@ -48,7 +48,18 @@ MAPS = "maps"
 
 @dataclass(frozen=True)
 class CountFile:
-    """Predicted counts of one network, called as printed, where print has it."""
+    """Predicted counts of one network.
+
+    Parameters
+    ----------
+    model : str
+        As print calls it, where print has it.
+    dataset : str
+        Name of published bins.
+    scheme : str
+        One of `SCHEMES`.
+    path : Path
+    """
 
     model: str
     dataset: str
@@ -62,7 +73,14 @@ class CountFile:
 
 
 def find_count_files(folders: Sequence[PathLike], models: Iterable[str]) -> list[CountFile]:
-    """Find the files of all networks in folders and the folders within them."""
+    """Find the files of all networks in folders and the folders within them.
+
+    Parameters
+    ----------
+    folders : sequence of path-like
+    models : iterable of str
+        Names in print.
+    """
     printed, files = set(models), []
     for folder in map(Path, folders):
         for path in [*sorted(folder.glob("*")), *sorted(folder.glob("*/*"))]:
@@ -77,7 +95,20 @@ def find_count_files(folders: Sequence[PathLike], models: Iterable[str]) -> list
 def pooled_figures(
     files: Sequence[CountFile], *, mode: str = "paper"
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
-    """Measure predicted counts on the published bins of their data set, as `bin_table` does."""
+    """Measure predicted counts on the published bins of their data set, as `bin_table` does.
+
+    Parameters
+    ----------
+    files : sequence of CountFile
+    mode : {"paper", "released"}
+        See `bin_table`.
+
+    Returns
+    -------
+    tuple of dict and list of str
+        Figures by row and column of Table II, those of all images as ``global``; files that are
+        left out.
+    """
     figures: dict[tuple[str, str], float] = {}
     warnings: list[str] = []
     for file in files:
@@ -103,7 +134,21 @@ def binned_table(
     mode: str = "paper",
     notes: Sequence[str] = (),
 ) -> ComparedWithPrint:
-    """Compare pooled and global errors, as `pooled_figures` returns them, with Table II."""
+    """Compare pooled and global errors with Table II.
+
+    Parameters
+    ----------
+    name : str
+        Of the table.
+    entry : mapping
+        What print has; see `compare_with_print`.
+    figures : mapping of tuple of str to float
+        Of `pooled_figures`.
+    mode : {"paper", "released"}
+        By which they were measured.
+    notes : sequence of str
+        Below the table.
+    """
     elsewhere = [row for row in entry["global_of_others"] if (row, "global MAE") in figures]
     if elsewhere:
         notes = [
@@ -120,7 +165,13 @@ def binned_table(
 def ablation_table(
     name: str, entry: Mapping[str, Any], figures: Own, *, mode: str = "paper"
 ) -> ComparedWithPrint:
-    """Fill the cells of an ablation that repeat figures of Table II; see `binned_table`."""
+    """Fill the cells of an ablation that repeat figures of Table II.
+
+    Parameters
+    ----------
+    name, entry, figures, mode
+        As `binned_table` takes them; the entry has ``repeats`` and ``cells``.
+    """
     repeated = {
         (row, f"{column} {measure}"): figures[entry["repeats"], f"{scheme} {measure}"]
         for row, columns in entry["cells"].items()
@@ -142,7 +193,20 @@ def tper_figure(
 ) -> tuple[DrawnFigure, list[str]]:
     """Draw the curves of the files that a figure is made of.
 
-    The error is that of equation 12 or, in ``released``, in objects, as in the authors' code.
+    Parameters
+    ----------
+    name : str
+        Of the figure.
+    entry : mapping
+        What print has: ``models`` or ``datasets`` choose the files.
+    files : sequence of CountFile
+    mode : {"paper", "released"}
+        The error is that of equation 12 or, in ``released``, in objects, as in the authors' code.
+
+    Returns
+    -------
+    tuple of DrawnFigure and list of str
+        The second says what is missing.
     """
     curves: dict[str, TperCurve] = {}
     warnings: list[str] = []
@@ -178,7 +242,22 @@ def tper_figure(
 def bins_table(
     name: str, entry: Mapping[str, Any], folder: PathLike | None
 ) -> tuple[ComparedWithPrint, list[str]]:
-    """Bin the true counts of training images, and compare edges."""
+    """Bin the true counts of training images, and compare edges.
+
+    Parameters
+    ----------
+    name : str
+        Of the table.
+    entry : mapping
+        What print has: ``edges`` by data set, and ``gamma``.
+    folder : path-like, optional
+        With ``Train_DATASET.txt``.
+
+    Returns
+    -------
+    tuple of ComparedWithPrint and list of str
+        The second says what is missing.
+    """
     rows, missing, notes = [], [], []
     for dataset, printed in entry["edges"].items():
         path = None if folder is None else Path(folder) / f"Train_{dataset}.txt"
@@ -211,10 +290,25 @@ def game_table(
     *,
     mode: str = "paper",
 ) -> tuple[ComparedWithPrint, list[str]]:
-    """Measure density maps tile by tile, on even edges or, in ``released``, steps of side // 2^L.
+    """Measure density maps tile by tile, and compare with print.
 
-    `truth` has ``maps/DATASET/IMAGE.npy``, `folders` ``MODEL/maps/DATASET_SCHEME/IMAGE.npy`` of the
-    same shape.
+    Parameters
+    ----------
+    name : str
+        Of the table.
+    entry : mapping
+        What print has; see `compare_with_print`.
+    truth : path-like, optional
+        Folder with ``maps/DATASET/IMAGE.npy``.
+    folders : sequence of path-like
+        With ``MODEL/maps/DATASET_SCHEME/IMAGE.npy`` of the same shape.
+    mode : {"paper", "released"}
+        Tiles have even edges or, in ``released``, steps of side // 2^L.
+
+    Returns
+    -------
+    tuple of ComparedWithPrint and list of str
+        The second says what is missing.
     """
     figures: dict[tuple[str, str], float] = {}
     notes: list[str] = []

@@ -55,9 +55,18 @@ _NAME = re.compile(rf"(.+)_({'|'.join(SPLITS)})_results\.json")
 
 @dataclass(frozen=True)
 class CaptureData:
-    """What a folder holds of CAPTURe's metadata, by file name.
+    """What a folder holds of CAPTURe's metadata.
 
-    `test_images` is FSC-147's test split; `notes` say where the metadata and FSC-147 differ.
+    Parameters
+    ----------
+    items : mapping of str to sequence of CaptureItem
+        By file name.
+    test_images : frozenset of str, optional
+        FSC-147's test split; None where it is not known.
+    missing : sequence of str
+        Files that are not there.
+    notes : sequence of str
+        Where the metadata and FSC-147 differ.
     """
 
     items: Mapping[str, Sequence[CaptureItem]] = field(default_factory=dict)
@@ -66,12 +75,29 @@ class CaptureData:
     notes: Sequence[str] = ()
 
     def of(self, split: str) -> list[CaptureItem]:
-        """Return measured and validation items of a split."""
+        """Return measured and validation items of a split.
+
+        Parameters
+        ----------
+        split : str
+            `REAL` or `SYNTHETIC`.
+        """
         return [item for files in (MEASURED, ASIDE) for item in self.items.get(files[split], ())]
 
 
 def read_capture_data(folder: PathLike | None) -> CaptureData:
-    """Read CAPTURe's metadata, and FSC-147's points and splits where they lie beside it."""
+    """Read CAPTURe's metadata, and FSC-147's points and splits where they lie beside it.
+
+    Parameters
+    ----------
+    folder : path-like, optional
+        None for no data.
+
+    Raises
+    ------
+    InputError
+        If a file is malformed.
+    """
     names = [*MEASURED.values(), *ASIDE.values()]
     wanted = [name for name in (*names, ANNOTATIONS, SPLIT_FILE) if name != ASIDE[SYNTHETIC]]
     if folder is None:
@@ -102,6 +128,14 @@ def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> 
     """Count images, kinds of object, and objects, over measured and validation items (Table 1).
 
     FSC-147's test split is counted among the measured items, as in the comparison with CountGD.
+
+    Parameters
+    ----------
+    name : str
+        Of the table.
+    entry : mapping
+        What print has; see `compare_with_print`.
+    data : CaptureData
     """
     figures: dict[tuple[str, str], float] = {}
     counts, notes = [], []
@@ -136,7 +170,22 @@ def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> 
 def histogram_figure(
     name: str, entry: Mapping[str, Any], data: CaptureData
 ) -> tuple[DrawnFigure, list[str]]:
-    """Count images by their number of objects, or of occluded ones (figures 3 and 4)."""
+    """Count images by their number of objects, or of occluded ones (figures 3 and 4).
+
+    Parameters
+    ----------
+    name : str
+        Of the figure.
+    entry : mapping
+        ``split``; ``value``, what is counted; ``step`` and ``last`` of the ranges; ``usual``, the
+        range that print calls so.
+    data : CaptureData
+
+    Returns
+    -------
+    tuple of DrawnFigure and list of str
+        The second says what is missing.
+    """
     items = data.of(entry["split"])
     attribute = "ground_truth" if entry["value"] == "objects" else "num_occluded"
     read = [getattr(item, attribute) for item in items]
@@ -174,7 +223,23 @@ def _draw(table: pd.DataFrame) -> Figure:
 def model_table(
     name: str, entry: Mapping[str, Any], data: CaptureData, answers: Mapping[Key, Rows]
 ) -> tuple[ComparedWithPrint, list[str]]:
-    """Measure the answers that a table of models is made of, their differences and their mean."""
+    """Measure the answers that a table of models is made of, their differences and their mean.
+
+    Parameters
+    ----------
+    name : str
+        Of the table.
+    entry : mapping
+        What print has, with the ``tasks`` of its columns; see `compare_with_print`.
+    data : CaptureData
+    answers : mapping of tuple to sequence of mapping
+        Of `read_all_answers`.
+
+    Returns
+    -------
+    tuple of ComparedWithPrint and list of str
+        The second says what is missing.
+    """
     results: dict[tuple[str, str], TaskResult] = {}
     for (split, model, task, backoff), rows in answers.items():
         items = data.items.get(MEASURED[split])
@@ -234,7 +299,22 @@ def _with_differences(
 
 
 def read_all_answers(folders: Sequence[PathLike]) -> dict[Key, Rows]:
-    """Read answers in folders, sorted by split, model, task, back-off, or raise `InputError`."""
+    """Read answers in folders, ours and the authors'.
+
+    Parameters
+    ----------
+    folders : sequence of path-like
+
+    Returns
+    -------
+    dict of tuple to list of mapping
+        By split, model, task, and whether there was back-off.
+
+    Raises
+    ------
+    InputError
+        If a file is malformed.
+    """
     answers: dict[Key, Rows] = {}
     for folder in map(Path, folders):
         for split, row in [*_own(folder), *_of_authors(folder)]:

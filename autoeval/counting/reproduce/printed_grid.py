@@ -29,11 +29,24 @@ def compare_with_print(
     notes: Sequence[str] = (),
     only_own: bool = False,
 ) -> ComparedWithPrint:
-    """Compare our own values, by row and column, with those of a printed table in `configs/papers`.
+    """Compare our own values with those of a printed table in `configs/papers`.
 
-    Its `entry` has ``rows``, and ``columns`` with their decimals, or ``decimals`` of single rows.
-    Rows that print does not have come behind; `row` says what a row is, `differing` in what our
-    side is not as printed. For `notes` and `only_own` see `ComparedWithPrint`.
+    Parameters
+    ----------
+    name : str
+        Of the table.
+    entry : mapping
+        ``title``, ``rows``, and ``columns`` with their decimals, or ``decimals`` of single rows.
+    figures : mapping of tuple of str to float
+        Our values by row and column. Rows that print does not have come behind.
+    *differing : str
+        In what our side is not as printed.
+    row : str
+        What a row is.
+    notes : sequence of str
+        See `ComparedWithPrint`.
+    only_own : bool
+        See `ComparedWithPrint`.
     """
     columns: Mapping[str, int] = entry["columns"]
     printed = {
@@ -64,19 +77,46 @@ def compare_with_print(
 
 
 def printed_name(name: str, printed: Iterable[str]) -> str:
-    """Return the name that print has for a model, whatever its case and hyphens; else its own."""
+    """Return the name that print has for a model, whatever its case and hyphens.
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    printed : iterable of str
+        Names in print.
+
+    Returns
+    -------
+    str
+        Its own name where print does not have it.
+    """
     plain = {"".join(filter(str.isalnum, model.lower())): model for model in printed}
     return plain.get("".join(filter(str.isalnum, name.lower())), name)
 
 
 def not_as_printed(*parts: str) -> str:
-    """Say in what our side differs from print; empty where nothing does."""
+    """Say in what our side differs from print; empty where nothing does.
+
+    Parameters
+    ----------
+    *parts : str
+        Empty ones are left out.
+    """
     reasons = [part for part in parts if part]
     return f"NOT AS PRINTED: {', '.join(reasons)}" if reasons else ""
 
 
 def available_rows(entry: Mapping[str, Any], figures: Own) -> str:
-    """Say of how many printed rows there are predictions; empty where it is all."""
+    """Say of how many printed rows there are predictions; empty where it is all.
+
+    Parameters
+    ----------
+    entry : mapping
+        With ``rows``.
+    figures : mapping of tuple of str to float
+        Our values by row and column.
+    """
     n, n_printed = len(set(entry["rows"]) & {row for row, _ in figures}), len(entry["rows"])
     if not n:
         return f"no predictions for any of its {n_printed} rows"
@@ -85,7 +125,12 @@ def available_rows(entry: Mapping[str, Any], figures: Own) -> str:
 
 @dataclass(frozen=True)
 class StatedMode:
-    """States the mode in a report."""
+    """States the mode in a report.
+
+    Parameters
+    ----------
+    mode : {"paper", "released"}
+    """
 
     mode: str
 
@@ -101,9 +146,22 @@ class StatedMode:
 
 @dataclass(frozen=True)
 class DrawnFigure:
-    """A figure whose curves print gives no numbers of; the first of `tables` is shown.
+    """A figure whose curves print gives no numbers of.
 
-    `entry` in `configs/papers` has its ``title``, and what print says of it in ``words``.
+    Parameters
+    ----------
+    name : str
+        Of its files.
+    entry : mapping
+        Of `configs/papers`: its ``title``, and what print says of it in ``words``.
+    tables : sequence of Table
+        The first is shown, the others are only written.
+    draw : callable
+        Draws it.
+    about : str
+        What it shows.
+    notes : sequence of str
+        Below the title.
     """
 
     name: str

@@ -33,7 +33,19 @@ _FORMATS = dict.fromkeys(("mean", "median", "largest"), "{:.3f}")
 def praco_table(
     name: str, entry: Mapping[str, Any], models: Models, *, mode: str = "paper"
 ) -> ComparedWithPrint:
-    """Compare the measures of models with those in print."""
+    """Compare the measures of models with those in print.
+
+    Parameters
+    ----------
+    name : str
+        Of the table.
+    entry : mapping
+        What print has, with the number of its ``images``; see `compare_with_print`.
+    models : mapping of str to PracoResult
+        By their names in print.
+    mode : {"paper", "released"}
+        By which they were measured.
+    """
     figures = {
         (model, measure): value
         for model, result in models.items()
@@ -62,10 +74,28 @@ def read_models(
 ) -> tuple[Models, list[str]]:
     """Measure the prediction files of one split, by the names of models in print.
 
-    `data_root` is FSC-147's folder, `predictions` folders in the authors' form. `printed` are names
-    in print, which replace those of files whatever their case and hyphens. Of the model `by_folder`
-    each folder holds another setting, called as the folder, and those in `printed` are measured.
-    Also returned is what is missing.
+    Parameters
+    ----------
+    data_root : path-like, optional
+        FSC-147's folder.
+    predictions : sequence of path-like
+        Folders in the authors' form.
+    split : str
+        Of FSC-147.
+    printed : iterable of str
+        Names in print, which replace those of files whatever their case and hyphens.
+    by_folder : str, optional
+        Model of which each folder holds another setting, called as the folder; those in `printed`
+        are measured.
+    exclude : sequence of path-like
+        Lists of image ids; see `read_exclusions`.
+    mode : {"paper", "released"}
+        See `PracoResult`.
+
+    Returns
+    -------
+    tuple of dict of str to PracoResult and list of str
+        By name of the model; what is missing.
     """
     names = list(printed)
     if data_root is None:
@@ -106,7 +136,18 @@ def read_models(
 def drift_figure(
     name: str, entry: Mapping[str, Any], models: Models, *, mode: str = "paper"
 ) -> DrawnFigure:
-    """Draw the drift of the upper count, model by model (figure 4); released drops 50 and more."""
+    """Draw the drift of the upper count, model by model (figure 4).
+
+    Parameters
+    ----------
+    name : str
+        Of the figure.
+    entry : mapping
+        See `DrawnFigure`.
+    models : mapping of str to PracoResult
+    mode : {"paper", "released"}
+        See `drift`.
+    """
     values, rows = {}, []
     for model, result in models.items():
         if result.measured is None:
@@ -122,7 +163,16 @@ def drift_figure(
 
 
 def negative_class_figure(name: str, entry: Mapping[str, Any], models: Models) -> DrawnFigure:
-    """Measure the negative classes that figure 6 shows density maps of, on all images."""
+    """Measure the negative classes that figure 6 shows density maps of, on all images.
+
+    Parameters
+    ----------
+    name : str
+        Of the figure.
+    entry : mapping
+        With ``classes``; see `DrawnFigure`.
+    models : mapping of str to PracoResult
+    """
     classes, rows = entry["classes"], []
     for model, result in models.items():
         row: dict[str, Any] = {"model": model}
