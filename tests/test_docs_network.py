@@ -50,7 +50,7 @@ NOT_RUN = {
     "count leaderboard nwpu=": "four earlier runs: tests/counting/test_leaderboard.py",
     "count evaluate predictions.csv": "a user's counts: test_counting_docs.py has others",
     "count evaluate roadworld_nano@*": "tests/counting/test_counting_docs.py compares its table",
-    "--webhook https://": "a chat to post to: tests/commands/test_monitor_command.py has a server",
+    "--webhook https://": "a chat to post to: tests/commands/test_monitor.py has a server",
     "status WORK_DIR": "tests/runtime/test_status.py",
     "work_dirs/ex/estimator.parquet": "the real data sets of docs/results",
     "--work-dir work_dirs/ex": "the real data sets of docs/results",

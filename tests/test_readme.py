@@ -1,7 +1,8 @@
 """Every line of the README's blocks runs as it is printed, in order, from the folder it names.
 
 Not run are the installation (`test_wheel.py`), the commands of `tools/`
-(`commands/test_road_world.py`) and those of `make`; that they name what is there is tested.
+(`stability/commands/test_road_world.py`) and those of `make`; that they name what is there is
+tested.
 """
 
 import io
