@@ -263,7 +263,7 @@ def _read_numbers(
         )
     # The word of each number by every one of `NUMBERINGS` that can be meant. Words of the list of
     # images count as far as the detector has them.
-    in_no_order = all(number == word for number, word in how.numbers.items())
+    in_no_order = [*how.numbers] == [*how.numbers.values()]
     in_no_order &= not all(map(str.isdecimal, how.numbers))  # as YOLO's classes without names
     listed_words = [] if in_no_order else list(how.numbers.values())
     ways = {

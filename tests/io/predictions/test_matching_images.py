@@ -220,6 +220,7 @@ def test_numbers_that_count_from_zero_or_one(first):
     [
         ([1, 90], COCO, r"have no word: 90. Known are 1 person, 3 car, 8 truck."),
         ([0], {}, "--names FILE"),
+        ([0, 1], {"car": "car", "bus": "bus"}, "Known are car, bus"),  # in no order
     ],
 )
 def test_numbers_that_fit_no_name(used, numbers, message):
