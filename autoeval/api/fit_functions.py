@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
-from autoeval.accuracy.measures import IOUS, MEASURES, named_target
+from autoeval.accuracy.measures import IOUS, MEASURES, find_target
 from autoeval.api.options import BoxOptions, check_names, given_boxes_of
 from autoeval.errors import InputError
 from autoeval.words import refuse_given
@@ -133,7 +133,7 @@ def fit(
             "--score-thr goes with --target precision, recall or f1. A fit learns all thresholds: "
             "name one when you estimate."
         )
-    target = named_target(target, score_thr, iou)
+    target = find_target(target, score_thr, iou).name
     group = None if group is None else str(group)  # a name, also where somebody numbers groups
     typed: dict[str, Any] = {"img_dir": img_dir, "group": group, "trained_here": trained_here}
     typed |= {"categories": categories, "data_root": data_root}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypedDict
 
-from autoeval.accuracy.measures import IOUS, named_target
+from autoeval.accuracy.measures import IOUS, find_target
 from autoeval.errors import InputError
 from autoeval.words import refuse_given
 
@@ -236,7 +236,7 @@ def load_estimator(
         estimator = AccuracyEstimator.load(estimator)
     if target is None:
         return estimator
-    return estimator.for_target(named_target(target, score_thr, iou))
+    return estimator.for_target(find_target(target, score_thr, iou).name)
 
 
 def load_any_estimator(path: PathLike) -> Any:

@@ -7,13 +7,13 @@ import pytest
 from brightness import BrightnessDetector, write_table
 from mmengine.config import Config
 from rectangles import RectangleDetector, write_task, write_video, write_world
-from test_estimate_map import SMALL
 
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_file import read_artefact
 
+SMALL = ["--n-sets", "1", "--n-images", "4", "--repeats", "2"]
 LOADED = []
 
 
