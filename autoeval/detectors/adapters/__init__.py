@@ -2,7 +2,7 @@
 
 A file here is an adapter. It imports its framework only inside its functions, and has
 
-- ``EXTRA``: the extra that installs the framework,
+- ``EXTRA``: the extra that installs the framework, for the message where it is absent (`needs`),
 - ``PACKAGE``: the package whose version is noted with what it found, by the name it is imported by,
 - ``SETTINGS``: the fields of a `DetectorSpec` that it reads, besides the name,
 - ``named(name)``: whether ``--detector NAME`` is its own, without touching the framework,
