@@ -291,7 +291,7 @@ def _with_files(
         label_words = {**{name: name for name in categories}, **words}
     in_order = tuple(str(k) for k in range(len(content.categories)))
     # VOC files and words in tables have no order, in which a number could be a place.
-    has_order = content.lists_categories or len(in_order) == 1 or content.categories == in_order
+    has_order = content.lists_categories or len(in_order) == 1
     numbers_of_labels = content.numbers or (in_order if has_order else content.categories)
     numbers = dict(zip(numbers_of_labels, content.categories, strict=True))
     site = files.read(content.images, where=str(content.path), numbers=numbers)

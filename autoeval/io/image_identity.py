@@ -42,7 +42,7 @@ PLAIN_RULES = frozenset(
     {"file name", "file name without its folder", "id", "file name as id", "stem of the file name"}
 )
 """Rules that need no word where they match every image."""
-STEMS = frozenset({"file name as id", "stem of the file name"})
+STEMS = frozenset({"file name as id", "stem of the file name"})  # of `PLAIN_RULES` those of stems
 ENOUGH_AS_IDS = 0.5  # of the images that stems place: so many by ids, and these may be meant
 _WHOLE = re.compile(r"0*(\d+)(?:\.0*)?")
 _ROBOFLOW = re.compile(r"(?:[_-](?P<suffix>[a-z]{3,4}))?\.rf\.[0-9a-zA-Z]{8,}$", re.IGNORECASE)
@@ -512,9 +512,12 @@ def _other_reading(
     )
     names = (fields if by_names else known).file_name
     stems = [_number(without_suffix(base_name(name or ""))) for name in names]
-    keys, known_keys = (stems, known_ids) if by_names else (ids, stems)
     if by_stem:
         keys, known_keys = ids, known_ids
+    elif by_names:
+        keys, known_keys = stems, known_ids
+    else:
+        keys, known_keys = ids, stems
     places: dict[str, list[int]] = defaultdict(list)
     for place, key in enumerate(known_keys):
         places[key].append(place)

@@ -172,7 +172,7 @@ class Regression:
             column is missing, a site is in two groups, or no pair has the target.
         """
         find_target(self.target)
-        whole, category = self.target.partition("/")[::2]
+        whole, _, category = self.target.partition("/")
         if category:
             raise InputError(
                 f"Expected a target of all categories, {whole}, but got {self.target}: an estimate "

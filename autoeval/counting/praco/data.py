@@ -96,7 +96,7 @@ class CountingSet:
     name : str
         Of the split or data set.
     classes : tuple of str
-        Those that are asked for; one without images is named in the negative-label test only.
+        The prompts; one without images is named in the negative-label test only.
     images : tuple of CountedImage
     excluded : mapping of str to str
         Why an image is in no measure, by its id.
@@ -334,7 +334,7 @@ class CocoPart:
     name : str
         Put before file names in image ids.
     mapping : mapping of str to str, optional
-        Class of each category that is asked for; boxes of other categories are objects all the
+        Class of each prompted category; boxes of other categories are objects all the
         same, of a class of that name. By default each category is its own class.
     keep : sequence of str, optional
         File names to use; by default all.
@@ -365,7 +365,7 @@ def load_coco_classes(
     name : str
         Of the set.
     prompt_only : sequence of str
-        Further classes that are asked for.
+        Further classes that are prompted.
     need_images : bool
         See `load_counting_set`.
 

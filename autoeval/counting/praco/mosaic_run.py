@@ -615,7 +615,7 @@ def ask_once(prompted: PromptedCounter, counting_set: CountingSet) -> None:
     Parameters
     ----------
     prompted : PromptedCounter
-        Other counters, and a function that has answered, are not asked.
+        Other counters, and a function that has given a result, are not called.
     counting_set : CountingSet
         Of which the first readable image is shown.
     """

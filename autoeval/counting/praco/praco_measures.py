@@ -118,7 +118,7 @@ def confusion(counts: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        True classes with images (rows) by classes asked for.
+        True classes with images (rows) by prompted classes.
 
     Raises
     ------
