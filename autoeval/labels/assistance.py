@@ -67,7 +67,17 @@ class ProbableLabels:
     def of_reference(cls, site: Site) -> Self | None:
         """Take the calibrated boxes of a reference detector, as evaluation takes them.
 
-        None of a site without a reference, or whose boxes are not calibrated.
+        Parameters
+        ----------
+        site : Site
+            With the boxes of the reference. Of each image and category the 100 with the highest
+            scores are taken.
+
+        Returns
+        -------
+        ProbableLabels, optional
+            With the true-positive probabilities at IoU .5; None for a site without a reference, or
+            whose reference is not calibrated.
         """
         reference = site.reference
         probabilities = None if reference is None else site.reference_right
@@ -207,7 +217,14 @@ class MixingWeights:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `dataclasses.asdict` gave."""
+        """Read what `dataclasses.asdict` gave.
+
+        Parameters
+        ----------
+        values : mapping of str to object
+            ``slopes``, ``residual`` (with ``variance`` and ``dof``) and ``correlation``. One that
+            is missing raises `KeyError`.
+        """
         residual = VariancePrior(**values["residual"])
         return cls(dict(values["slopes"]), residual, values["correlation"])
 
@@ -242,7 +259,19 @@ class LabelAssistance:
     points: dict[str, MixingWeights] = field(default_factory=dict)
 
     def mixing_weights(self, reference_boxes: ProbableLabels | None) -> MixingWeights:
-        """Return those with boxes of another detector, or without where none were fitted so."""
+        """Return the mixing weights of an average precision for the control variates at hand.
+
+        Parameters
+        ----------
+        reference_boxes : ProbableLabels, optional
+            Boxes of a reference detector on the pool.
+
+        Returns
+        -------
+        MixingWeights
+            Those of both control variates where there are `reference_boxes` and the fit had a
+            reference detector, else those of `MODEL` alone.
+        """
         return self.mixing[REFERENCE if reference_boxes and REFERENCE in self.mixing else MODEL]
 
     def predict(
@@ -286,10 +315,15 @@ class LabelAssistance:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote.
 
+        Parameters
+        ----------
+        values : mapping of str to object
+            Plain values, as JSON holds them.
+
         Raises
         ------
         InputError
-            If it is something else, or its box model reads other features than `OF_BOX`.
+            If they are something else, or the box model reads other features than `OF_BOX`.
         """
         try:
             boxes = values["box_model"]
@@ -515,7 +549,18 @@ def image_features(
 
 
 def squares(standard: np.ndarray) -> np.ndarray:
-    """Return the squares of standardised features, which grow no more far off."""
+    """Return the squares of standardised features, cut at `MOST_STANDARD` from the mean.
+
+    Parameters
+    ----------
+    standard : ndarray of shape (N, F)
+        Features with mean 0 and standard deviation 1.
+
+    Returns
+    -------
+    ndarray of shape (N, F)
+        In [0, 16]: without the cut a single unusual feature would decide on a prediction.
+    """
     return np.clip(standard, -MOST_STANDARD, MOST_STANDARD) ** 2
 
 

@@ -369,9 +369,18 @@ def difference_terms(
 ) -> tuple[np.ndarray, float]:
     r"""Return the parts of the error of `difference_estimate`, and its correction.
 
-    Parameters are as there. An average precision exists in samples that hold an object alone; among
-    these the mean of the predicted influence is not 0, so that with h of `n_holding` the slope is
-    multiplied by 1 - 1 / h.
+    Parameters
+    ----------
+    influence : ndarray of shape (k,)
+        Influence of each labelled image on the statistic.
+    predicted : ndarray of shape (k,), optional
+        Prediction of the same, with mean 0 over the pool.
+    sample : LabelledSample
+        The labelled images.
+    n_holding : int, optional
+        Images h that hold an object; by default the slope is not changed by it. An average
+        precision exists only in samples that hold an object; among these the mean of the predicted
+        influence is not 0, so that the slope is multiplied by 1 - 1 / h.
 
     Returns
     -------

@@ -161,11 +161,22 @@ def fit_assistance(sets: Sequence[Site]) -> LabelAssistance:
 
 
 def image_folds(sites: Sequence[Site]) -> list[np.ndarray]:
-    """Return the fold, 0 to `FOLDS` - 1, of each image of each labelled set.
+    """Divide the images of S labelled sets into `FOLDS` folds.
 
     Folds are of whole groups; with a single group of the images of each set at random, drawn by
     the order of their ids. They do not depend on the names or on the order of the sets, which are
     numbered by their content, nor on the order in which a file lists images.
+
+    Parameters
+    ----------
+    sites : sequence of S Sites
+        With labels.
+
+    Returns
+    -------
+    list of S ndarrays of shape (M,), int
+        Fold of each image of each set, 0 to `FOLDS` - 1. With two or three groups some folds are
+        empty.
     """
     first_key: dict[str, str] = {}
     for site in sites:

@@ -280,7 +280,7 @@ def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEs
     >>> [round(category.estimate.value, 3) for category in estimate_jointly(prior, one).categories]
     [0.35, 0.586]
     """
-    conflict = contradicted(prior, measured)
+    conflict = _contradicted(prior, measured)
     prior = prior.without_level() if conflict else prior
     c = len(prior.values)
     functionals = np.vstack([np.full(c, 1 / c), np.eye(c)])
@@ -294,7 +294,7 @@ def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEs
     return JointEstimate(moved, possible, prior)
 
 
-def contradicted(prior: JointPrior, measured: MeasuredCategories) -> bool:
+def _contradicted(prior: JointPrior, measured: MeasuredCategories) -> bool:
     """Whether labels show an error of the level of more than `CONFLICT` standard deviations.
 
     The level u that the labels show is the generalised least squares fit of d - m to the first
@@ -513,6 +513,16 @@ class Outlook(WidthForecast):
 
         The standard error of the labels is :math:`\sqrt{(1 - k/N)\, v / k}`, with v of `per_image`;
         their value is taken as the label-free one.
+
+        Parameters
+        ----------
+        k : int
+            Number of labels in all, 2 or more; from N on the half-width is 0.
+
+        Returns
+        -------
+        float
+            In the unit of the value, an accuracy in [0, 1].
         """
         finite = max(1 - k / self.n_pool, 0.0)
         error = math.sqrt(finite * self.per_image.variance / k)
@@ -726,7 +736,18 @@ class JointOutlook(WidthForecast):
         return self._half_widths[k]
 
     def measured(self, k: int) -> float:
-        """Return how many categories `FEWEST_HOLDING` of k labelled images are expected to hold."""
+        """Return how many categories `FEWEST_HOLDING` of k labelled images are expected to hold.
+
+        Parameters
+        ----------
+        k : int
+            Number of labels in all; not fewer than there are.
+
+        Returns
+        -------
+        float
+            Mean over draws, from 0 to C.
+        """
         return float(np.mean([(held >= FEWEST_HOLDING).sum() for held in self._held(k)]))
 
     def narrowed_by(self, images: int) -> np.ndarray:

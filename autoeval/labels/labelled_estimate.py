@@ -684,6 +684,13 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[N
 
     Codes ``few-labels`` (fewer than `FEWEST_LABELS`) and ``few-labels-of-category`` (fewer than
     `FEWEST_HOLDING` images that hold the category); both are notes.
+
+    Parameters
+    ----------
+    categories : mapping of str to LabelEstimates
+        Estimates by category; those that are not ``measured`` have too few images.
+    k : int
+        Labelled images.
     """
     warnings = []
     if k < FEWEST_LABELS:
@@ -719,7 +726,18 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[N
 
 
 def warnings_of_conflict(whole: LabelEstimates) -> tuple[Notice, ...]:
-    """Warn where labels and label-free estimate contradict each other (``labels-contradict``)."""
+    """Warn where labels and label-free estimate contradict each other (``labels-contradict``).
+
+    Parameters
+    ----------
+    whole : LabelEstimates
+        Estimates of all categories together.
+
+    Returns
+    -------
+    tuple of Notice
+        One warning, or none.
+    """
     if not whole.combined.conflict:
         return ()
     return (

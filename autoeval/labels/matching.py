@@ -418,7 +418,23 @@ def chosen_in_a_row(chosen: np.ndarray) -> list[Notice]:
 def hypergeometric_cdf(x: int, n: int, n_good: int, k: int) -> float:
     """Return the probability that at most x of k items drawn of n are among `n_good`.
 
-    It is rounded to six decimals.
+    The items are drawn without replacement.
+
+    Parameters
+    ----------
+    x : int
+        Largest number of drawn items that are good.
+    n : int
+        All items.
+    n_good : int
+        Good items, 0 to n.
+    k : int
+        Drawn items, 0 to n.
+
+    Returns
+    -------
+    float
+        In [0, 1], rounded to six decimals.
 
     Examples
     --------
@@ -550,7 +566,17 @@ def _looked_for(
 def categories_with_a_box(labels: LabelSet, pool: Boxes) -> list[str]:
     """Return the words of the labels that have a box on the images of a pool.
 
-    Crowds do not count, nor the word `ANY`.
+    Parameters
+    ----------
+    labels : LabelSet
+        With the images of the pool, see `labels_on`. Their crowds do not count, nor the word `ANY`.
+    pool : Boxes
+        On the images of the pool; its boxes are not read.
+
+    Returns
+    -------
+    list of str
+        Each word once, in the order of the first such box.
     """
     inside = {image.image_id for image in pool.images}
     boxes = labels.boxes
@@ -565,6 +591,15 @@ def on_labelled_categories(
 
     See `labelled_categories`; where nothing was found at all, the labelled categories are those
     that count.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        Its categories count without labels.
+    labels : LabelSet
+        With the images of the pool, see `labels_on`.
+    words : mapping of str to str, optional
+        Category of the plan for each word of the labels that counts; by default equal words.
 
     Returns
     -------
@@ -598,7 +633,20 @@ def _chosen(
 
 
 def has_labels(images: Sequence[LabelledImage], labels: LabelSet) -> np.ndarray:
-    """Return which of M images, by the names that the labels have, are labelled, (M,) bool."""
+    """Return which of M images are labelled.
+
+    Parameters
+    ----------
+    images : sequence of M LabelledImages
+        Of a pool.
+    labels : LabelSet
+        With the ids of these images, see `labels_on`.
+
+    Returns
+    -------
+    ndarray of shape (M,), bool
+        Also true of images that the labels say are empty.
+    """
     labelled = {image.image_id for image in labels.images}
     return np.array([image.image_id in labelled for image in images], bool)
 
@@ -628,7 +676,23 @@ def on_all_categories(
 
     A box of a category that has no object is a false positive like any other, so that precision is
     the same number whichever categories were found, or hold an object. Where categories are named,
-    those count. Returns as `on_labelled_categories`.
+    those count.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        Its categories count without labels, and those of its ``rest`` may be added.
+    labels : LabelSet
+        With the images of the pool, see `labels_on`.
+    words : mapping of str to str, optional
+        Category of the plan for each word of the labels that counts; by default equal words.
+
+    Returns
+    -------
+    plan : LabelPlan
+        Of the same images.
+    warnings : tuple of Notice
+        Those of `on_labelled_categories` and of `false_without_labels`.
     """
     whole, warnings = on_labelled_categories(plan, labels, words)
     looked_for = _chosen(plan, labels, words).looked_for

@@ -688,7 +688,13 @@ class ByImage:
 
     @classmethod
     def unknown(cls, n_categories: int, n_numbers: int, n_images: int) -> Self:
-        """Return numbers that are 0 for every image, where nobody needs them."""
+        """Return numbers that are 0 for every image, where nobody needs them.
+
+        Parameters
+        ----------
+        n_categories, n_numbers, n_images : int
+            K, L and M.
+        """
         none = np.zeros(0, np.int32)
         usual, values = np.zeros((n_categories, n_numbers)), np.zeros((0, n_numbers), np.float32)
         return cls(usual, none, none, values, n_images)
@@ -728,6 +734,16 @@ class ByImage:
 
 def with_few_bits(values: np.ndarray) -> np.ndarray:
     """Round to single precision with `KEPT_BITS` of the fraction, which compresses to half.
+
+    Parameters
+    ----------
+    values : ndarray of shape (...)
+        Numbers, of any shape with one dimension or more. NaN stays NaN.
+
+    Returns
+    -------
+    ndarray of shape (...), float32
+        The nearest such numbers; those halfway are rounded away from 0.
 
     Examples
     --------

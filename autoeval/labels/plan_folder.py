@@ -105,7 +105,21 @@ def compact(array: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
 
 
 def restored(stored: np.ndarray, encoding: Mapping[str, Any]) -> np.ndarray:
-    """Return the array that `compact` was given, to the last bit."""
+    """Return the array that `compact` was given, to the last bit.
+
+    Parameters
+    ----------
+    stored : ndarray of shape (B, N), uint8
+        Bytes as `compact` returned them.
+    encoding : mapping of str to object
+        Returned with them: ``dtype`` and ``shape`` of the array; ``decimals``, where whole numbers
+        are stored that are so many powers of ten larger; ``steps``, where differences are stored.
+
+    Returns
+    -------
+    ndarray
+        Of this dtype and shape.
+    """
     dtype, shape = np.dtype(encoding["dtype"]), tuple(encoding["shape"])
     if 0 in shape:
         return np.zeros(shape, dtype)
@@ -137,6 +151,13 @@ def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
     """Write a plan into a folder, as ``plan.json`` and ``pool.npz``.
 
     What `LabelPlan` calls not stored is left out.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+        The plan.
+    folder : path-like
+        Where it is written; made where it is not there. Files of an earlier plan are replaced.
 
     Returns
     -------
@@ -182,11 +203,16 @@ def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
 def drawn_with(plan: LabelPlan) -> dict[str, Any]:
     """Return what ``plan.json`` says of the draw, for others to use.
 
+    Parameters
+    ----------
+    plan : LabelPlan
+        The plan.
+
     Returns
     -------
     dict
-        ``probability`` with which each image was drawn, or ``probabilities`` of the images drawn,
-        in their order.
+        ``probability`` with which each image was drawn. Where images differ in it, which have
+        ``sizes``, ``probabilities`` of the images drawn, in their order, rounded to six decimals.
     """
     weights = inverse_probabilities(plan.sizes, plan.drawn)
     if weights is None:
@@ -402,7 +428,20 @@ def prelabels(plan: LabelPlan, images: Sequence[LabelledImage]) -> list[Prelabel
 
 
 def label_config(categories: Sequence[str]) -> str:
-    """Return Label Studio's labelling interface for boxes of some categories."""
+    """Return Label Studio's labelling interface for boxes of some categories.
+
+    Source: Label Studio's documentation, tags "Image" and "RectangleLabels".
+
+    Parameters
+    ----------
+    categories : sequence of str
+        Labels to choose from, in this order; characters that mean something in XML are escaped.
+
+    Returns
+    -------
+    str
+        XML. Boxes have the name ``label``, as in `Prelabels.label_studio_task`.
+    """
     from xml.sax.saxutils import quoteattr  # loads urllib, which no other command needs
 
     labels = "\n".join(f"    <Label value={quoteattr(name)}/>" for name in categories)

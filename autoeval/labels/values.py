@@ -116,7 +116,18 @@ class ValueWithError:
         return quantile(level, self.dof) * self.error if self.known else math.nan
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Return value less and plus `half_width`, not clipped to possible values."""
+        """Return value less and plus `half_width`, not clipped to possible values.
+
+        Parameters
+        ----------
+        level : float
+            Nominal coverage of the interval, in (0, 1).
+
+        Returns
+        -------
+        tuple of (float, float)
+            Lower and upper end; NaN where there is no value or no standard error.
+        """
         half = self.half_width(level)
         return self.value - half, self.value + half
 
@@ -163,8 +174,15 @@ NOTHING = ValueWithError(math.nan, math.nan, 0.0)
 def quantile(level: float, dof: float) -> float:
     """Return how many standard errors an interval reaches to either side.
 
-    It is the (1 + level) / 2 quantile of Student's distribution with `dof` degrees of freedom, of
-    the normal one where these are infinite.
+    It is the (1 + level) / 2 quantile of Student's distribution, of the normal one where its
+    degrees of freedom are infinite.
+
+    Parameters
+    ----------
+    level : float
+        Nominal coverage of the interval, in (0, 1).
+    dof : float
+        Degrees of freedom, over 0; with 0 the result is NaN.
 
     Examples
     --------
@@ -190,7 +208,13 @@ class VariancePrior:
     dof: float
 
     def scaled(self, factor: float) -> VariancePrior:
-        """Return the prior of `factor` times the variance."""
+        """Return the prior of another variance, in proportion to this one.
+
+        Parameters
+        ----------
+        factor : float
+            The other variance over this one, 0 or more. It counts as as many observations.
+        """
         return VariancePrior(self.variance * factor, self.dof)
 
 
