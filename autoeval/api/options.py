@@ -242,10 +242,19 @@ def load_estimator(
 def load_any_estimator(path: PathLike) -> Any:
     """Load an `AccuracyEstimator`, or the estimator of a published method.
 
+    Parameters
+    ----------
+    path : path-like
+        Its file, or the work dir of a fit. The method that the file names decides.
+
+    Returns
+    -------
+    AccuracyEstimator or PublishedEstimator
+
     Raises
     ------
     InputError
-        As their ``load``.
+        If there is no such file, it cannot be read, or it holds no estimator of this version.
     """
     from autoeval.estimation.estimate import DEFAULT_METHOD
     from autoeval.estimation.fit_file import read_artefact

@@ -330,7 +330,14 @@ def show_detect(
 ) -> int:
     """Count the boxes and the images, and name what could not be read.
 
-    `work_dir` is that of `autoeval.detect`.
+    Parameters
+    ----------
+    boxes : Boxes
+        What `autoeval.detect` returned.
+    invocation : Invocation
+        Its values; ``output`` is the file that was written.
+    work_dir : path-like
+        Not read: the option is that of `autoeval.detect`.
     """
     from autoeval.words import counted, listed
 

@@ -132,7 +132,7 @@ def on_common_ground(
     Raises
     ------
     InputError
-        If no image or no category is common.
+        If no image or no category is common, or no detector finds anything and there are no labels.
     """
     fits = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
     images = [site.boxes.images for site in sites.values()]
@@ -196,7 +196,11 @@ def on_common_ground(
         if vocabulary is None and point is not None:
             unlisted = point if chosen.looked_for is None else None
             # A box of a category without an object is a false positive; see `on_all_categories`.
-            with_box = {word for site in common_sites.values() for word in words_with_a_box(site)}
+            with_box = {
+                site.boxes.categories[k]
+                for site in common_sites.values()
+                for k in np.unique(site.boxes.label).tolist()
+            }
             candidates = sorted(with_box) if chosen.looked_for is None else labels.categories
             names += [word for word in candidates if word in with_box and word not in names]
     for name, site in common_sites.items():
@@ -237,13 +241,21 @@ def on_common_ground(
     return fits, common_sites, [*warnings, *category_warnings, *between]
 
 
-def words_with_a_box(site: Site) -> list[str]:
-    """Return the categories that a site has a box of."""
-    return [site.boxes.categories[k] for k in np.unique(site.boxes.label).tolist()]
-
-
 def on_categories(site: Site, names: Sequence[str]) -> Site:
-    """Return a site in which the named categories count, and no others; an unknown has no box."""
+    """Return a site in which the named categories count, and no others.
+
+    Parameters
+    ----------
+    site : Site
+        What a detector found; boxes of other categories are left out.
+    names : sequence of str
+        The categories, in this order. One that the site does not know has no box.
+
+    Returns
+    -------
+    Site
+        With these categories as its named ones, all of them taken to be present.
+    """
     if site.boxes.categories != tuple(names):
         site = site.knowing(names).as_categories(names, {name: name for name in names})
     return replace(site, named=True, present=tuple(names))

@@ -147,9 +147,9 @@ class Gate:
     candidate : str
         Its name.
     max_loss : float
-        Largest loss of accuracy that is allowed, in [0, 1].
+        Largest loss of accuracy that is allowed, in [0, 1).
     level : float
-        Nominal coverage of the intervals of the losses.
+        Nominal coverage of the intervals of the losses, in (0, 1).
     losses : tuple of Loss
         To each other detector.
 
@@ -187,7 +187,18 @@ class Gate:
 
 
 def check_max_loss(max_loss: float) -> None:
-    """Raise `InputError` for an allowed loss that is not in [0, 1)."""
+    """Check the largest loss that a gate allows.
+
+    Parameters
+    ----------
+    max_loss : float
+        Loss of accuracy, in [0, 1).
+
+    Raises
+    ------
+    InputError
+        If it is outside, or NaN.
+    """
     if not 0 <= max_loss < 1:
         raise InputError(
             "Expected the largest loss that is allowed (--max-loss) to be from 0 to under 100 "
@@ -205,9 +216,9 @@ def loss_to(detector: str, forecast: PairForecast, max_loss: float, level: float
     forecast : PairForecast
         Of that detector less the candidate.
     max_loss : float
-        Largest loss that is allowed, in [0, 1].
+        Largest loss that is allowed, in [0, 1).
     level : float
-        Nominal coverage of the interval.
+        Nominal coverage of the interval, in (0, 1).
 
     Examples
     --------
@@ -228,7 +239,7 @@ def loss_to(detector: str, forecast: PairForecast, max_loss: float, level: float
     return Loss(detector, **ends, outcome=outcome, labels=needed, same_boxes=forecast.same_boxes)
 
 
-def refuse_other_words(warnings: Sequence[Notice]) -> None:
+def _refuse_other_words(warnings: Sequence[Notice]) -> None:
     """Raise `InputError` for a gate where a warning has a code of `OTHER_WORDS`."""
     texts = [str(warning) for warning in warnings if warning.code in OTHER_WORDS]
     if texts:
@@ -348,14 +359,14 @@ class Comparison(Result):
         Parameters
         ----------
         max_loss : float
-            Largest loss of accuracy that is allowed, in [0, 1].
+            Largest loss of accuracy that is allowed, in [0, 1).
         candidate : str, optional
             Its name; by default the detector that was given first.
 
         Raises
         ------
         InputError
-            If no detector can lose so much, there is no such detector, or the labels and the
+            If `max_loss` is not in [0, 1), there is no such detector, or the labels and the
             detectors have different words for the categories.
         """
         check_max_loss(max_loss)
@@ -365,7 +376,7 @@ class Comparison(Result):
                 f"Expected the candidate to be one of {listed(self.detectors)} but got "
                 f"{candidate!r}."
             )
-        refuse_other_words(self.warnings)
+        _refuse_other_words(self.warnings)
         losses = []
         for (a, b), forecast in self.forecasts.items():
             if candidate not in (a, b):

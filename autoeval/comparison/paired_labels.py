@@ -85,6 +85,11 @@ def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
     What labellers left out and how loosely they drew lowers both, and an image that is hard for one
     is mostly hard for the other: the influences cancel in part, and the standard error with them.
 
+    Parameters
+    ----------
+    a, b : SampleAccuracy
+        Of one measure and category, on the same k images in the same order; `b` is subtracted.
+
     Returns
     -------
     SampleAccuracy
@@ -347,7 +352,7 @@ def pair_labels(
     Raises
     ------
     InputError
-        As `match_labels` and `drawn_by_plan`, or if the plan is for other images.
+        As `match_labels`, `drawn_by_plan` and `check_labels`, or if the plan is for other images.
     """
     first = next(iter(sites.values()))
     images = first.boxes.images
@@ -420,7 +425,27 @@ def _by_plan(
 def estimate_by_labels(
     name: str, fitted: AccuracyEstimator, labelled: PairedLabels
 ) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
-    """Estimate one detector as `estimate --labels` does: the whole, and each category."""
+    """Estimate the accuracy of one detector, as `autoeval estimate --labels` does.
+
+    Where too few boxes were labelled in the fit for its label-assistance model, no influence is
+    predicted, and the labels count by themselves.
+
+    Parameters
+    ----------
+    name : str
+        Of the detector, in `labelled`.
+    fitted : AccuracyEstimator
+        Its fit, which states the target and the level of the intervals.
+    labelled : PairedLabels
+        Its boxes on the site, matched with labels.
+
+    Returns
+    -------
+    whole : LabelEstimates
+        Of all categories together, in [0, 1].
+    by_category : dict of str to LabelEstimates
+        Of each category.
+    """
     estimate = fitted.predict_site(labelled.sites[name], brief=True)
     try:
         plan = plan_estimated(fitted, estimate, PlanRequest(1, everywhere=True))
@@ -503,7 +528,7 @@ def plan_difference(
     against = plan_estimated(second_fit, estimates[second_name], request)
 
     def redrawn(plan: LabelPlan) -> LabelPlan:
-        return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
+        return _by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
 
     plan = plan_in_folder(
         first_fit, estimates[first_name], folder, request, prelabel=prelabel, change=redrawn
@@ -539,7 +564,7 @@ def outlook_of(
     return Outlook(of_one.per_image.scaled(2.0 * ERROR_FACTOR**2), len(a.site), free.whole, level)
 
 
-def by_difference(plan: LabelPlan, other_plan: LabelPlan) -> LabelPlan:
+def _by_difference(plan: LabelPlan, other_plan: LabelPlan) -> LabelPlan:
     """Return a plan drawn evenly over the difference of the influences that two plans predict.
 
     Images that move both detectors equally are in the middle of that order, images that decide

@@ -37,7 +37,7 @@ from autoeval.comparison.unlabelled_difference import (
 from autoeval.labels.fit_assistance import fit_variance_prior
 from autoeval.model.pair_table import CATEGORY, CONFIDENCE
 from autoeval.model.priors import domain_shift_prior
-from autoeval.model.train_prior import TABLES, kin, quarters, read_scores
+from autoeval.model.train_prior import TABLES, kin, quarters, read_scores, rounded
 from autoeval.runtime.files import shipped_config, write_json
 
 PRIOR = "compare_prior.json"
@@ -72,15 +72,19 @@ def main() -> None:
 
 
 def plain_values(prior: PairPrior) -> dict[str, Any]:
-    """Return the numbers of a prior with four digits after the point, as its file has them."""
+    """Return the numbers of a prior with four digits after the point, as its file has them.
+
+    Parameters
+    ----------
+    prior : PairPrior
+        As `fit` returns it, or `pair_prior` reads it.
+
+    Returns
+    -------
+    dict of str to float, list or dict
+        By the names of the fields, fit for JSON.
+    """
     return {name: rounded(value) for name, value in asdict(prior).items()}
-
-
-def rounded(values: Any) -> Any:
-    """Round all numbers inside to four digits after the point."""
-    if isinstance(values, Mapping):
-        return {name: rounded(value) for name, value in values.items()}
-    return np.round(values, 4).tolist()
 
 
 def read_rows() -> pd.DataFrame:
@@ -102,9 +106,9 @@ def read_rows() -> pd.DataFrame:
     rows["tuned"] = sum(rows[side].str.startswith(TUNED).astype(int) for side in "ab")
     for side in "ab":
         rows[f"home_{side}"] = [
-            home(*pair) for pair in zip(rows[side], rows["labelled"], strict=True)
+            _home(*pair) for pair in zip(rows[side], rows["labelled"], strict=True)
         ]
-        rows[f"confidence_{side}"] = confidences(rows[side], rows)
+        rows[f"confidence_{side}"] = _confidences(rows[side], rows)
     run = rows[["home_a", "home_b"]].notna().all(axis=1)  # checkpoints of one run, undeclared
     rows.loc[run, ["home_a", "home_b"]] = np.nan
     rows["objects"] = rows["n_true"] * rows["n_pool"]
@@ -112,14 +116,14 @@ def read_rows() -> pd.DataFrame:
     return rows
 
 
-def home(detector: str, labelled: str) -> float:
+def _home(detector: str, labelled: str) -> float:
     """Return the accuracy on the labelled set of a detector that was trained there, else NaN."""
     if detector == TUNED + labelled.rpartition("/")[2] or kin(detector) in TRAINED:
         return float(accuracies_at_home()[detector if detector.startswith(TUNED) else TRAINED[0]])
     return float("nan")
 
 
-def confidences(detectors: pd.Series, rows: pd.DataFrame) -> np.ndarray:
+def _confidences(detectors: pd.Series, rows: pd.DataFrame) -> np.ndarray:
     """Return by how much the confidence of detectors at sites exceeds that at home, (N,)."""
     scores = single_rows()
     at_home = scores[scores["kind"] == CATEGORY].groupby("detector")[CONFIDENCE].mean()
@@ -143,19 +147,52 @@ def accuracies_at_home() -> pd.Series:
 
 
 def left_out_with(name: str) -> str:
-    """Name what is left out with a detector: its `kin`, or itself if trained on one site."""
+    """Name what is left out of a fit with a detector, so that the fit has seen nothing like it.
+
+    Parameters
+    ----------
+    name : str
+        Of the detector, in the tables.
+
+    Returns
+    -------
+    str
+        Its `kin`; the name itself of a detector that was trained on one site.
+    """
     return name if name.startswith(TUNED) else kin(name)
 
 
 def undeclared(rows: pd.DataFrame) -> pd.DataFrame:
-    """Forget which detectors were trained where they are labelled."""
+    """Forget which detectors were trained where they are labelled.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `read_rows` returns them.
+
+    Returns
+    -------
+    DataFrame
+        A copy, in which ``home_a`` and ``home_b`` are NaN.
+    """
     return rows.assign(home_a=np.nan, home_b=np.nan)
 
 
 def in_fit(rows: pd.DataFrame) -> pd.Series:
     """Return which pairs are fitted on: not RetinaNet, nor detectors that differ in scores alone.
 
-    Next to the latter no other pair would count.
+    The latter have the same boxes, so that their errors would be close to 0 and no other pair would
+    count.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        N rows with ``a`` and ``b``, see `read_rows`.
+
+    Returns
+    -------
+    Series of shape (N,), bool
+        True of rows to fit on.
     """
     trained = rows["a"].map(kin).isin(TRAINED) | rows["b"].map(kin).isin(TRAINED)
     return ~rows["b"].str.endswith(ROOTS) & ~trained
@@ -181,9 +218,9 @@ def fit(
     seen = pair_features(used)
     first = np.concatenate([SAME_TRAINING[0], OTHER_TRAINING[0], GATE[0], COMMON[0]])
     pulls = np.concatenate([SAME_TRAINING[1], OTHER_TRAINING[1], GATE[1], COMMON[1]])
-    begin = first if start is None else numbers_of_mixture(start.common)
-    common = difference_mixture(
-        likeliest(lambda x: difference_mixture(x).predict(seen), y, weights, first, pulls, begin)
+    begin = first if start is None else _numbers_of_mixture(start.common)
+    common = _difference_mixture(
+        likeliest(lambda x: _difference_mixture(x).predict(seen), y, weights, first, pulls, begin)
     )
     value, errors = common.predict(seen)
     shared = shared_variance(used, (y - value) / errors)
@@ -195,8 +232,10 @@ def fit(
     fixed = pulls.copy()
     fixed[[0, 7]] = 1e-9  # slopes of d0
     first[[0, 7]] = 0
-    alone = difference_mixture(
-        likeliest(lambda x: difference_mixture(x).predict(unknown), y, weights, first, fixed, first)
+    alone = _difference_mixture(
+        likeliest(
+            lambda x: _difference_mixture(x).predict(unknown), y, weights, first, fixed, first
+        )
     )
     return PairPrior(
         common=common,
@@ -278,21 +317,28 @@ def likeliest(
 
 
 def linear_difference(x: Sequence[float] | np.ndarray) -> LinearDifference:
-    """Read the seven numbers of one kind: slopes, exponent and the logarithms of τ, rare, κ."""
+    """Make the model of one kind of pairs of the seven numbers that are searched.
+
+    Parameters
+    ----------
+    x : sequence of 7 floats
+        Three slopes, the exponent γ, and the natural logarithms of τ, of the factor of τ in
+        categories that are not usual, and of κ.
+    """
     std, rare, contradiction = np.exp(x[4:]).tolist()
     slopes = (float(x[0]), float(x[1]), float(x[2]))
     return LinearDifference(slopes, std, float(x[3]), rare, contradiction)
 
 
-def difference_mixture(x: np.ndarray) -> DifferenceMixture:
+def _difference_mixture(x: np.ndarray) -> DifferenceMixture:
     """Read nineteen numbers: seven of each kind, three of the gate, the logarithms of f and c."""
     floor, few = np.exp(x[17:]).tolist()
     gate = tuple(x[14:17].tolist())
     return DifferenceMixture(linear_difference(x[:7]), linear_difference(x[7:14]), gate, few, floor)
 
 
-def numbers_of_mixture(mixture: DifferenceMixture) -> np.ndarray:
-    """Return the numbers that `difference_mixture` reads."""
+def _numbers_of_mixture(mixture: DifferenceMixture) -> np.ndarray:
+    """Return the numbers that `_difference_mixture` reads."""
 
     def numbers_of_model(model: LinearDifference) -> list[float]:
         return [
@@ -309,7 +355,19 @@ def numbers_of_mixture(mixture: DifferenceMixture) -> np.ndarray:
 
 
 def pair_weights(rows: pd.DataFrame) -> np.ndarray:
-    """Return weights of mean 1: of kinds by `SHARES`, of pairs of one kind equal ones."""
+    """Return the weights of rows: of kinds by `SHARES`, of pairs of one kind equal ones.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        N rows with ``a``, ``b`` and ``tuned``, see `read_rows`. A kind is how many of both
+        detectors were trained on one site, 0 to 2.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        With mean 1; the rows of one pair of detectors share its weight equally.
+    """
     pair = rows["a"] + " " + rows["b"]
     sizes = pair.groupby(pair).transform("size")
     pairs = pair.groupby(rows["tuned"]).transform("nunique")

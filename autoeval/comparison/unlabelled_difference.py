@@ -201,6 +201,11 @@ class DifferenceMixture:
     def predict(self, seen: PairFeatures) -> tuple[np.ndarray, np.ndarray]:
         """Predict the differences of N pairs.
 
+        Parameters
+        ----------
+        seen : PairFeatures
+            Of the pairs; a d0 that is not known counts as 0.
+
         Returns
         -------
         value : ndarray of shape (N,)
@@ -307,6 +312,16 @@ class PairPrior:
         .. math:: SE^2 = \rho\, \overline{s}^2 + (1 - \rho) \frac{1}{K^2} \sum_k s_k^2
 
         with the errors s of each and ρ of `shared`.
+
+        Parameters
+        ----------
+        differences : list of K ValueWithError
+            One or more. Their degrees of freedom are not read.
+
+        Returns
+        -------
+        ValueWithError
+            With the degrees of freedom of the prior.
         """
         errors = np.array([difference.error for difference in differences])
         # A share of the variance is common to all categories, so that its standard deviations add;
@@ -357,6 +372,17 @@ def pair_features(pairs: pd.DataFrame) -> PairFeatures:
               \mathrm{logit}\, p_+ - \mathrm{logit}\, p_- = g
 
     with the estimates a and b and g of ``log_odds``.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        N rows, see `PairPrior.predict`; the two columns of confidences are not read.
+
+    Returns
+    -------
+    PairFeatures
+        Of the rows. A mean estimate outside [`LOWEST`, `HIGHEST`] counts as the nearer end, and d0
+        is NaN where ``log_odds`` is.
 
     Examples
     --------
@@ -495,6 +521,13 @@ class CategoryBoxes:
         """Take the boxes of one category of a calibrated site.
 
         Those with a true-positive probability of `LEAST` or less at IoU .5 are left out.
+
+        Parameters
+        ----------
+        site : Site
+            With a calibration.
+        category : int
+            Number of the category among those of the site's boxes.
         """
         boxes = site.boxes
         rows = boxes.rows_of[category]
@@ -529,10 +562,21 @@ class ExpectedDifference:
 
 
 def common_objects(a: CategoryBoxes, b: CategoryBoxes) -> np.ndarray:
-    """Return the expected objects of each image by the boxes of both, (N,).
+    """Return the expected objects of each image by the boxes of two detectors.
 
     One for each box, where two boxes with an IoU of .5 or more, each the other's likeliest, are
     one; at least the mean of what either expects by itself. See d2 of the module.
+
+    Parameters
+    ----------
+    a, b : CategoryBoxes
+        Boxes of one category on the same N images. The result is the same in either order, but for
+        equal probabilities.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Expected numbers, 0 or more.
 
     Examples
     --------
@@ -564,7 +608,19 @@ def common_objects(a: CategoryBoxes, b: CategoryBoxes) -> np.ndarray:
 
 
 def expected_difference(a: CategoryBoxes, b: CategoryBoxes) -> ExpectedDifference:
-    """Compare the expected average precisions of two detectors on the same images."""
+    """Compare the expected average precisions of two detectors, held to the same objects.
+
+    Parameters
+    ----------
+    a, b : CategoryBoxes
+        Boxes of one category on the same images; `b` is subtracted.
+
+    Returns
+    -------
+    ExpectedDifference
+        By `common_objects`. A detector finds the category on an image where one of its boxes has a
+        true-positive probability over `FOUND` at IoU .5.
+    """
     n_true = common_objects(a, b)
     ranked_a = RankedDetections.of(a.scores, a.image, a.p, n_true)
     ranked_b = RankedDetections.of(b.scores, b.image, b.p, n_true)
@@ -605,7 +661,19 @@ def disagreement(a: Site, b: Site) -> np.ndarray:
 
 
 def agreement(a: Site, b: Site) -> np.ndarray:
-    """Average precision of A's boxes with B's likely boxes as labels, (K,); NaN for too few."""
+    """Return the average precision of A's boxes with B's likely boxes as labels.
+
+    Parameters
+    ----------
+    a, b : Site
+        Of the same images and K categories; B is calibrated. Its boxes are likely with a
+        true-positive probability over `LIKELY` at IoU .5.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+        Mean over ten IoU thresholds, in [0, 1]; NaN for fewer than `FEWEST_LIKELY` likely boxes.
+    """
     likely = b.boxes.where(b.right_at_half > LIKELY)
     agreed = np.full(len(a.boxes.categories), math.nan)
     for k, ranking in enumerate(rank_categories(a.boxes, likely)):

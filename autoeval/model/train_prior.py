@@ -626,7 +626,7 @@ def rounded(value: Any) -> Any:
 
     Parameters
     ----------
-    value : float, or dict or tuple of such values
+    value : float, or dict, list or tuple of such values
         Nested to any depth.
 
     Returns
@@ -636,7 +636,7 @@ def rounded(value: Any) -> Any:
     """
     if isinstance(value, dict):
         return {name: rounded(item) for name, item in value.items()}
-    return [rounded(item) for item in value] if isinstance(value, tuple) else round(value, 4)
+    return [rounded(v) for v in value] if isinstance(value, list | tuple) else round(value, 4)
 
 
 if __name__ == "__main__":
