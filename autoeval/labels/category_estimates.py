@@ -313,7 +313,8 @@ def difference_estimate(
     sample : LabelledSample
         The labelled images.
     variance_prior : VariancePrior, optional
-        Of r.
+        Of r, for one image; by default, and where it counts as no observation, the labels alone
+        show the variance.
     n_holding : int, optional
         Images that show a variance; by default all.
 
@@ -321,8 +322,8 @@ def difference_estimate(
     -------
     ValueWithError
         With K - 1 degrees of freedom, fewer where only `n_holding` images hold an object, more with
-        a `variance_prior`; without one there is no standard error (NaN) for one cluster. With the
-        labels of all images it is `value`, without error.
+        a `variance_prior`; without one there is no standard error (NaN) for one cluster, and 0
+        degrees of freedom. With the labels of all images it is `value`, without error.
 
     Examples
     --------
@@ -351,7 +352,7 @@ def difference_estimate(
     variance, dof = math.nan, 0.0
     if shown >= 2:
         variance, dof = float(shown / (shown - 1) * np.sum(terms**2)), float(shown - 1)
-    if variance_prior is not None:
+    if variance_prior is not None and variance_prior.dof > 0:
         of_mean, of_prior = variance_prior.variance / k, variance_prior.dof
         total = of_prior + dof
         variance = (of_prior * of_mean + dof * variance) / total if dof > 0 else of_mean

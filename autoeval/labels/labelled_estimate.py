@@ -415,7 +415,7 @@ def estimate_category(
     alone, difference = NOTHING, NOTHING
     if accuracy.usable:
         residual = None
-        if len(sample.images) > 1 and mixing.residual.dof > 0:
+        if len(sample.images) > 1:
             residual = mixing.residual.scaled(float(predicted.var(ddof=1)))
         alone = sample_estimate(accuracy, sample, prior)
         difference = sample_estimate(

@@ -84,6 +84,17 @@ def test_one_cluster_knows_no_error():
     assert not estimate.known
 
 
+def test_a_prior_that_counts_as_nothing_adds_no_error():
+    """Weights 2 and 0 give the variance of the labels, with their degrees of freedom."""
+    nothing, influence = VariancePrior(0.09, 0.0), np.array([0.2, -0.1, -0.1])
+    one = LabelledSample(np.array([0]), 12)
+    estimate = difference_estimate(0.5, influence[:1], sample=one, variance_prior=nothing)
+    assert not estimate.known and estimate.dof == 0
+    three = LabelledSample(np.arange(3), 12)
+    estimate = difference_estimate(0.5, influence, sample=three, variance_prior=nothing)
+    assert estimate.error == pytest.approx(np.sqrt(9 / 12 * 0.03 / 3)) and estimate.dof == 2
+
+
 def test_slopes_are_one_for_few_and_fitted_for_many():
     rng = np.random.default_rng(2)
     predicted = rng.normal(size=200)
