@@ -370,7 +370,7 @@ class Comparison(Result):
             detectors have different words for the categories.
         """
         check_max_loss(max_loss)
-        candidate = next(iter(self.sites)) if candidate is None else candidate
+        candidate = next(iter(self.forecasts))[0] if candidate is None else candidate
         if candidate not in self.detectors:
             raise InputError(
                 f"Expected the candidate to be one of {listed(self.detectors)} but got "

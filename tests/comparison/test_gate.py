@@ -2,9 +2,16 @@
 
 import math
 
+import pandas as pd
 import pytest
 
-from autoeval.comparison.comparison import Gate, PairForecast, check_max_loss, loss_to
+from autoeval.comparison.comparison import (
+    Comparison,
+    Gate,
+    PairForecast,
+    check_max_loss,
+    loss_to,
+)
 from autoeval.errors import InputError
 from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, VariancePrior
@@ -31,6 +38,24 @@ def judged(value, half, max_loss=0.02):
 )
 def test_the_whole_interval_decides(value, half, outcome):
     assert judged(value, half).outcome == outcome
+
+
+def test_the_candidate_is_the_detector_that_was_given_first():
+    """Also where the sites are not kept; the ranking has the best detector first."""
+    seen = PairForecast(ValueWithError(-0.05, 0.01), None)  # of new less old
+    comparison = Comparison(
+        "mAP",
+        0.9,
+        **seen.turned().difference.inside(0.9, -1.0),
+        per_category={},
+        n_images=200,
+        n_labelled=0,
+        ranking=pd.DataFrame({"detector": ["old", "new"]}),
+        pairs=pd.DataFrame(),
+        forecasts={("new", "old"): seen},
+    )
+    gate = comparison.gate(0.01)
+    assert gate.candidate == "new" and gate.outcome == "failed"
 
 
 def test_one_failed_loss_fails_and_one_undecided_leaves_open():
