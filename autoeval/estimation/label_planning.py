@@ -29,7 +29,7 @@ from autoeval.estimation.checks import nothing_found_text, unreadable_warning
 from autoeval.estimation.estimate import Estimate, estimate_rows
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_identity import match_images
-from autoeval.io.images import read_header
+from autoeval.io.images import image_size
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels import PLAN
 from autoeval.labels.assistance import NO_INFLUENCE, LabelAssistance, ProbableLabels, probability
@@ -621,8 +621,7 @@ def _counted_part(site: Site) -> Site:
     images = []
     for image in site.boxes.images:  # whose size is read where it is not known
         path = files.get(image.image_id) if image.size is None else None
-        header = read_header(path) if path is not None else None
-        size = (header.height, header.width) if header else image.size
+        size = image.size if path is None else image_size(path)
         images.append(LabelledImage(image.image_id, image.file_name, size))
     site = site.with_images(tuple(images))
     if site.nothing_found:  # those that count will be labelled

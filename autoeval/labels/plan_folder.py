@@ -29,14 +29,14 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.coco import coco_document
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.io.images import read_header
+from autoeval.io.images import image_size
 from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels import PLAN
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.plan import ByImage, LabelPlan, inverse_probabilities
 from autoeval.labels.values import ValueWithError
 from autoeval.runtime.files import PathLike, atomic_path, read_json, write_json, write_text
-from autoeval.words import codes_of, notices_of
+from autoeval.words import codes_of, listed, notices_of
 
 DECIMALS = {np.dtype(np.float32): range(5), np.dtype(np.float64): range(7)}  # that are tried
 LARGEST = 2**30  # whole number
@@ -514,24 +514,33 @@ def write_plan(
     ------
     InputError
         If the annotation file that is there is no COCO annotation file, or boxes are wanted and the
-        images are not at hand.
+        images are not at hand or do not show their size.
     """
     files = {image.image_id: image for image in images}
     named = [plan.found.images[k] for k in plan.drawn]
     at_hand = all(image.image_id in files for image in named)
-    if prelabel and not at_hand:
-        raise InputError(
-            "--prelabel needs the images, whose sizes the boxes are shares of: name their folder "
-            "with --images."
-        )
-    written = [*save_plan(plan, folder), folder / CONFIG]
-    write_text(folder / CONFIG, label_config(plan.found.categories))
     if at_hand:
         for k, image in enumerate(named):
             file = files[image.image_id]
             size = image.size or _size(file)
             named[k] = LabelledImage(image.image_id, _file_name(file), size)
-            _copy(file, folder / IMAGES / named[k].file_name)
+    unknown = [image.image_id for image in named if image.size is None]
+    if prelabel and not at_hand:
+        raise InputError(
+            "--prelabel needs the images, whose sizes the boxes are shares of: name their folder "
+            "with --images."
+        )
+    if prelabel and unknown:
+        raise InputError(
+            "--prelabel needs the size of each image that is drawn, whose shares the boxes are, "
+            f"but of {len(unknown)} the files do not show it ({listed(unknown)}): they are damaged "
+            "or too large. Repair them, or plan without --prelabel."
+        )
+    written = [*save_plan(plan, folder), folder / CONFIG]
+    write_text(folder / CONFIG, label_config(plan.found.categories))
+    if at_hand:
+        for image in named:
+            _copy(files[image.image_id], folder / IMAGES / image.file_name)
         written.append(folder / IMAGES)
     empty = LabelSet(folder / EMPTY, tuple(named), plan.found.categories)
     document = coco_document(empty, with_sizes=False)
@@ -564,10 +573,15 @@ def _own_file(image: UnlabelledImage) -> Path | None:
 
 
 def _size(image: UnlabelledImage) -> tuple[int, int] | None:
-    """Read height and width, where the predictions do not come with them."""
-    path = getattr(image, "path", None)
-    header = read_header(path) if path is not None else None
-    return (header.height, header.width) if header else None
+    """Read height and width, where the predictions do not come with them; None of a damaged file.
+
+    What has no file of its own, as a frame of a video, is decoded.
+    """
+    path = _own_file(image)
+    if path is not None:
+        return image_size(path)
+    height, width = image.read().shape[:2]
+    return height, width
 
 
 def _copy(image: UnlabelledImage, target: Path) -> None:

@@ -112,6 +112,19 @@ def test_a_larger_plan_keeps_the_drawn_and_needs_no_pass(world, plan, tmp_path, 
     assert "Expected --n of 9 (drawn already) to 40" in last_line(capsys)
 
 
+def test_an_image_of_too_many_pixels_has_an_unknown_size(world, plan, tmp_path, monkeypatch):
+    names = sorted(path.name for path in (world / "new" / "images").iterdir())
+    boxes = [
+        {"image_id": name, "category": "car", "bbox": [5, 5, 20, 20], "score": 0.9}
+        for name in names
+    ]
+    (tmp_path / "boxes.json").write_text(json.dumps(boxes))
+    monkeypatch.setattr("PIL.Image.MAX_IMAGE_PIXELS", 10)
+    given = ["--predictions", str(tmp_path / "boxes.json")]
+    assert main([*plan, *given, "--n", "6"]) == 0
+    assert main([*plan, *given, "--n", "6", "--prelabel"]) == 2
+
+
 def test_prelabels_are_offered_when_asked_for(world, plan, tmp_path):
     assert main([*plan, "--n", "6", "--prelabel"]) == 0
     site = tmp_path / "site"

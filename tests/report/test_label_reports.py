@@ -11,6 +11,7 @@ from label_worlds import label_set, make_site
 from made_reports import tables
 
 from autoeval.detections import CONFIDENT
+from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.io.coco import read_coco
 from autoeval.io.find_images import ImageArray
@@ -70,6 +71,32 @@ def test_the_folder_holds_what_was_drawn(plan, tmp_path):
     row = np.flatnonzero(sure & (plan.found.image == plan.drawn[task]))[0]
     assert first["x"] == pytest.approx(plan.found.boxes[row][0] / 2)  # percent of 200 pixels
     assert first["rectanglelabels"] == ["car"]
+
+
+def without_sizes(plan):
+    """As predictions without the sizes of their images give it."""
+    images = tuple(replace(image, size=None) for image in plan.found.images)
+    return replace(plan, found=replace(plan.found, images=images))
+
+
+def test_boxes_are_offered_in_images_without_a_file_of_their_own(plan, tmp_path):
+    pixels = np.zeros((200, 300, 3), np.uint8)  # as frames of a video are
+    files = [ImageArray(image.image_id, pixels) for image in plan.found.images]
+    write_plan(without_sizes(plan), tmp_path, files, prelabel=True)
+    offered = read_coco(tmp_path / "prelabels_coco.json")
+    assert {image.size for image in offered.images} == {(200, 300)} and len(offered.boxes)
+
+
+def test_boxes_are_not_offered_in_a_damaged_file_and_nothing_is_written(plan, tmp_path):
+    files = [FileOnDisk(i.image_id, tmp_path / i.file_name) for i in plan.found.images]
+    for image in files:
+        image.path.write_bytes(b"no image")
+    with pytest.raises(InputError, match="damaged"):
+        write_plan(without_sizes(plan), tmp_path / "out", files, prelabel=True)
+    assert not (tmp_path / "out").exists()
+    write_plan(without_sizes(plan), tmp_path / "out", files)  # which needs no size
+    (first, *_) = read_coco(tmp_path / "out" / "annotations.json").images
+    assert first.size is None
 
 
 def test_the_page_of_a_plan(plan, tmp_path):
