@@ -14,7 +14,7 @@ TYPES = {"str": "str|path-like", "int": "int", "float": "float", "bool": "bool"}
 TYPES["np.ndarray"] = "ndarray|array"
 # Packages in which all public parameters are documented.
 WHOLE = ("accuracy", "api", "commands", "comparison", "counting", "detectors", "estimation")
-WHOLE += ("io", "labels", "model", "report", "runtime", "sites", "stability")
+WHOLE += ("io", "labels", "model", "monitoring", "report", "runtime", "sites", "stability")
 # Signatures of mmcv, and changes of an image that are all called alike: their files say how.
 TRANSFORMS = PACKAGE / "stability" / "metasets" / "transforms"
 ALIKE = {PACKAGE / "detectors" / "ops", TRANSFORMS / "corruptions.py", TRANSFORMS / "imgaug_mix.py"}

@@ -242,7 +242,19 @@ class ChangeModel:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote."""
+        """Read what `to_dict` wrote.
+
+        Parameters
+        ----------
+        values : mapping
+            ``bounds``, by the names in `CONDITION`, and ``slopes``: ``mean``, ``covariance``,
+            ``noise`` and ``widening``. Other keys are not read.
+
+        Raises
+        ------
+        KeyError
+            If one of these is missing.
+        """
         slopes = values["slopes"]
         return cls(
             np.array([values["bounds"][name] for name in CONDITION]),

@@ -119,7 +119,13 @@ class Difference:
         return float(2 * stdtr(self.dof, -abs(self.z)))
 
     def half_width(self, level: float) -> float:
-        """Return half the width of the interval at a level, by Student's distribution."""
+        """Return half the width of the interval at a level, by Student's distribution.
+
+        Parameters
+        ----------
+        level : float
+            Nominal coverage of the interval, in [0, 1).
+        """
         return float(stdtrit(self.dof, (1 + level) / 2) * self.error)
 
 
@@ -149,15 +155,16 @@ def compare_images(
     >>> compare_images(slow, slow + 1).units < (40, 40)
     True
     """
-    return compare_columns(before[:, None], after[:, None], np.array([least]), scenes)[0]
+    return _compare_columns(before[:, None], after[:, None], np.array([least]), scenes)[0]
 
 
-def compare_columns(
+def _compare_columns(
     before: np.ndarray, after: np.ndarray, least: np.ndarray, scenes: float
 ) -> list[Difference]:
-    """Compare each column of two series of images, (N, F) and (M, F); see `compare_images`.
+    """Compare each column of two series of images; see `compare_images`.
 
-    Parameters are as there, but for `least`, (F,).
+    before (N, F), after (M, F): numbers of the images of the baseline, and of later windows
+    least (F,), scenes: as there
     """
     values = after.mean(axis=0) - before.mean(axis=0)
     counts, variance, longer = _at_length(1, before, after, least)
@@ -365,7 +372,13 @@ class SiteLook:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> SiteLook:
-        """Read what `to_dict` wrote."""
+        """Read what `to_dict` wrote.
+
+        Parameters
+        ----------
+        values : mapping
+            The fields by name; changes and drifts are mappings of their fields, as in JSON.
+        """
         return cls(
             **{
                 **values,
@@ -423,7 +436,22 @@ def look_at(
 def single_numbers(
     scales: Sequence[Scale], category: str, rule: DriftRule = RULE
 ) -> list[list[Difference]]:
-    """Compare each of `TESTED` by itself, by its means: a list for each scale."""
+    """Compare each of `TESTED` by itself, by its means.
+
+    Parameters
+    ----------
+    scales : sequence of Scale
+        S of them, the latest window alone first.
+    category : str
+        `ALL` or a category.
+    rule : DriftRule
+        Its ``scenes`` count.
+
+    Returns
+    -------
+    list of list of Difference
+        For each of the scales the differences in the order of `TESTED`.
+    """
     least = scales[0].least(category)
     return [scale.compare_each(category, least, rule.scenes) for scale in scales]
 
@@ -532,11 +560,30 @@ class Scale:
         return self._images[category, later]
 
     def mean(self, category: str, *, later: bool) -> np.ndarray:
-        """Return the mean of the numbers, over images."""
+        """Return the mean of the numbers over all images of one side, (len(NUMBERS),).
+
+        Parameters
+        ----------
+        category : str
+            `ALL` or a category.
+        later : bool
+            Whether of the later windows, rather than of the baseline.
+        """
         return self.images(category, later=later).mean(axis=0)
 
     def window_means(self, category: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the means of baseline, later and steady windows, (W, len(NUMBERS)) each."""
+        """Return the means of the numbers in each window.
+
+        Parameters
+        ----------
+        category : str
+            `ALL` or a category that all windows have.
+
+        Returns
+        -------
+        before, after, steady : ndarray of shape (W, len(NUMBERS))
+            Of the windows of the baseline, the later and the steady ones; each has a W of its own.
+        """
         if category not in self._window_means:
             before = np.array([window[category].mean(axis=0) for window in self.baseline])
             after = np.array([window[category].mean(axis=0) for window in self.later])
@@ -620,10 +667,19 @@ class Scale:
         )
 
     def least(self, category: str) -> np.ndarray:
-        """Return the variance of one image that each of `TESTED` has at least, (len(TESTED),)."""
+        """Return the variance of one image that each of `TESTED` has at least, (len(TESTED),).
+
+        It is `LEAST_VARIANCE`; of the share of images without a likely box the variance by
+        Laplace's rule of succession, since a share that was 0 so far may become another one.
+
+        Parameters
+        ----------
+        category : str
+            `ALL` or a category.
+        """
         sides = [self.images(category, later=later)[:, AT["empty"]] for later in (False, True)]
         empty = np.concatenate(sides)
-        share = (empty.sum() + 1) / (len(empty) + 2)  # Laplace's rule: one that was 0 may vary
+        share = (empty.sum() + 1) / (len(empty) + 2)
         return np.array([share * (1 - share) if n == "empty" else LEAST_VARIANCE for n in TESTED])
 
     def compare_sum(self, category: str, rule: DriftRule) -> Difference:
@@ -632,12 +688,20 @@ class Scale:
         Each counts in its own standard deviations, with the sign that lowers the sum when a
         detector loses objects; of images their ranks are summed, of windows their means. Weights
         are those of generalised least squares: numbers that vary together count for less.
+
+        Parameters
+        ----------
+        category : str
+            `ALL` or a category.
+        rule : DriftRule
+            Which numbers are summed, how far their correlation counts, and, where images are
+            compared, the variance of scenes.
         """
         before, after = self.images(category, later=False), self.images(category, later=True)
         ends = [len(before)]
         values, least = _summed(np.concatenate([before, after]), rule.summed), LEAST_VARIANCE
         if not self.by_windows:
-            values, least = smooth_ranks(values), LEAST_OF_RANK
+            values, least = _smooth_ranks(values), LEAST_OF_RANK
         around = np.concatenate([part - part.mean(axis=0) for part in np.split(values, ends)])
         covariance = around.T @ around / max(len(around) - 2, 1)
         std = np.sqrt(np.maximum(np.diag(covariance), least))
@@ -682,7 +746,7 @@ class Scale:
         if not self.by_windows:
             before = self.images(category, later=False)[:, at]
             after = self.images(category, later=True)[:, at]
-            return compare_columns(before, after, least, scenes * self._several())
+            return _compare_columns(before, after, least, scenes * self._several())
         before, after, steady = self.window_means(category)
         before, after, steady = before[:, at], after[:, at], steady[:, at]
         of_window = least / np.mean([len(window[category]) for window in self.later])
@@ -708,19 +772,21 @@ def _summed(numbers: np.ndarray, names: Sequence[str]) -> np.ndarray:
     return np.stack([side if name == SIDE else numbers[:, AT[name]] for name in names], axis=1)
 
 
-def smooth_ranks(values: np.ndarray) -> np.ndarray:
+def _smooth_ranks(values: np.ndarray) -> np.ndarray:
     """Return the share of all values that are lower, in [0, 1], in each of P columns, (N, P).
 
     Values within `NEGLIGIBLE` of each other count in part, so that differences that are too small
     to matter hardly order the images of a scene in which nothing moves.
 
-    >>> smooth_ranks(np.array([[1.0], [2.0], [2.0], [2.0001]])).round(2).ravel().tolist()
+    values (N, P): numbers of the images
+
+    >>> _smooth_ranks(np.array([[1.0], [2.0], [2.0], [2.0001]])).round(2).ravel().tolist()
     [0.13, 0.62, 0.62, 0.63]
     """
-    return np.stack([_smooth_ranks(column) for column in values.T], axis=1)
+    return np.stack([_ranks_of_column(column) for column in values.T], axis=1)
 
 
-def _smooth_ranks(column: np.ndarray) -> np.ndarray:
+def _ranks_of_column(column: np.ndarray) -> np.ndarray:
     rising = np.sort(column)
     total = np.append(0.0, np.cumsum(rising))
 

@@ -196,7 +196,11 @@ class MonitorStore:
     def add_words(self, words: Iterable[str]) -> tuple[str, ...]:
         """Note words of the detector, and return all, which the labels of the boxes index.
 
-        Those that were noted before keep their places.
+        Parameters
+        ----------
+        words : iterable of str
+            New ones come last, in this order; those that were noted before keep their places.
+            Without any, none is added.
         """
         with self._transaction(writing=True) as db:
             stored_words = [word for (word,) in db.execute("SELECT word FROM words ORDER BY label")]
@@ -340,13 +344,31 @@ class MonitorStore:
         return {name: {"stamp": stamp, **json.loads(note)} for name, stamp, note in rows}
 
     def finished(self, jobs: Iterable[str]) -> set[str]:
-        """Return those of some jobs whose images are kept."""
+        """Return those of some jobs whose images are kept.
+
+        Parameters
+        ----------
+        jobs : iterable of str
+            Keys, as given to `add`.
+        """
         with self._transaction() as db:
             done = {key for (key,) in db.execute("SELECT key FROM jobs")}
         return done.intersection(jobs)
 
     def windows(self, made_with: str) -> dict[tuple[str, str], tuple[str, dict[str, Any]]]:
-        """Return digest and content of each window that was computed so, by site and name."""
+        """Return the windows that were computed and kept.
+
+        Parameters
+        ----------
+        made_with : str
+            Digest of all that the numbers of a window depend on, but for its images. Windows that
+            were kept with another one are not returned.
+
+        Returns
+        -------
+        dict of (str, str) to (str, dict)
+            By site and name of the window the digest that it was kept with, and what was computed.
+        """
         with self._transaction() as db:
             rows = db.execute(
                 "SELECT site, window, digest, content FROM windows WHERE made_with = ?",
@@ -357,7 +379,16 @@ class MonitorStore:
     def keep_windows(
         self, made_with: str, windows: Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]
     ) -> None:
-        """Keep what was computed of windows; see `windows`."""
+        """Keep what was computed of windows, in place of what was kept of them.
+
+        Parameters
+        ----------
+        made_with : str
+            See `windows`.
+        windows : mapping of (str, str) to (str, mapping)
+            As `windows` returns them. What was computed is plain values, NaN among them, or
+            scalars of NumPy.
+        """
         rows = [
             (site, name, made_with, digest, json.dumps(content, default=lambda value: value.item()))
             for (site, name), (digest, content) in windows.items()
@@ -366,7 +397,13 @@ class MonitorStore:
             db.executemany("INSERT OR REPLACE INTO windows VALUES (?, ?, ?, ?, ?)", rows)
 
     def forget(self, names: Iterable[str]) -> None:
-        """Drop the boxes of some images; that they were observed stays known."""
+        """Drop the boxes of some images; that they were observed stays known.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of images of `index`.
+        """
         with self._transaction(writing=True) as db:
             for name in names:
                 row = db.execute("SELECT * FROM images WHERE name = ?", (name,)).fetchone()
@@ -384,7 +421,13 @@ class MonitorStore:
             return set(db.execute("SELECT site, kind FROM sent").fetchall())
 
     def keep_sent(self, alarms: Iterable[tuple[str, str]]) -> None:
-        """Note which alarms were sent, in place of those before."""
+        """Note which alarms were sent, in place of those before.
+
+        Parameters
+        ----------
+        alarms : iterable of (str, str)
+            Site and kind, such as ``fell``, of each alarm that has not ended.
+        """
         with self._transaction(writing=True) as db:
             db.execute("DELETE FROM sent")
             db.executemany("INSERT INTO sent VALUES (?, ?)", sorted(set(alarms)))

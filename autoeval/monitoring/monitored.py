@@ -148,11 +148,16 @@ class MonitorSettings:
     def check(self, estimator: AccuracyEstimator) -> None:
         """Check that an estimator can give what is requested, before anything is observed.
 
+        Parameters
+        ----------
+        estimator : AccuracyEstimator
+            The fit, for the target that is estimated.
+
         Raises
         ------
         InputError
             If sites are known and the target is no average precision, a known site is none of the
-            fit, or the estimator has no regression of the threshold.
+            fit, or the fit has no accuracy at the score threshold.
         """
         if self.fitted_sites and OperatingPoint.of(estimator.target):
             raise InputError(
@@ -568,7 +573,18 @@ class Monitored:
 
 
 def look_of(window: Window | None) -> SiteLook | None:
-    """Return the look of a window to which no more images can come; else None."""
+    """Return the look of a window to which no more images can come; else None.
+
+    Parameters
+    ----------
+    window : mapping, optional
+        See `autoeval.monitoring.monitor.SiteWindows.rows`; None of a site without one.
+
+    Returns
+    -------
+    SiteLook, optional
+        None also of a window of the baseline, and of one without a readable image.
+    """
     if window is None or not window["look"] or not window["complete"]:
         return None
     return SiteLook.from_dict(window["look"])
@@ -614,7 +630,7 @@ def reasons_of(
         ends = f"{text(window['lower'])} to {text(window['upper'])}"
         reasons[BELOW] = f"the interval {ends} is below {text(below)}"
     if look is not None and changed:
-        moved = "; ".join(moved_texts(look))
+        moved = "; ".join(_moved_texts(look))
         if look.fell(settings.false_alarms):
             reasons[FELL] = moved
         else:
@@ -628,7 +644,7 @@ def reasons_of(
     return reasons or {OK: BY_CHANCE if by_chance else ""}
 
 
-def moved_texts(look: SiteLook) -> list[str]:
+def _moved_texts(look: SiteLook) -> list[str]:
     """Describe which numbers of the boxes moved, three at most, those of all categories first.
 
     Those with a probability of at most `CLEAR`; where all together moved and none of them so
@@ -645,7 +661,13 @@ def moved_texts(look: SiteLook) -> list[str]:
 
 
 def history_row(window: Window) -> dict[str, Any]:
-    """Return the row of a window in `Monitored.windows`."""
+    """Return the row of a window in `Monitored.windows`.
+
+    Parameters
+    ----------
+    window : mapping
+        See `autoeval.monitoring.monitor.SiteWindows.rows`.
+    """
     names = ("site", "window", "complete", "baseline", "n_images", "n_unreadable", "n_boxes")
     row = {name: window[name] for name in names}
     row |= {name: pd.Timestamp(window[name]) for name in ("first", "last")}

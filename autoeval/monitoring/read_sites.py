@@ -427,6 +427,13 @@ def site_images(
 ) -> tuple[list[SiteImage], list[str]]:
     """Look at the files of all sites; none is opened.
 
+    Parameters
+    ----------
+    files : iterable of ImageFile
+        Images of all sites, named by their path below one root.
+    depth : int, optional
+        How many folders name a site; all by default.
+
     Returns
     -------
     images : list of SiteImage
@@ -485,7 +492,17 @@ def site_observer(
 
 
 class SitePass(TravellingObserver):
-    """Observes the `SiteImage` of a job and returns a `CameraImage` of each, as ``row``."""
+    """Observes the `SiteImage` of a job and returns a `CameraImage` of each, as ``row``.
+
+    Parameters
+    ----------
+    observer : Observer
+        The pass over each image; see `site_observer`.
+    clock : Clock
+        Reads when images were taken.
+    load : callable, optional
+        Loads the detector in another process; see `TravellingObserver`.
+    """
 
     def __init__(
         self, observer: Observer, clock: Clock, *, load: LoadDetector | None = None
@@ -496,7 +513,17 @@ class SitePass(TravellingObserver):
     def __call__(self, job: Job, advance: Advance) -> list[dict[str, Any]]:
         """Observe a batch; files that vanished leave no row, others that cannot be read a reason.
 
-        Raises FileNotFoundError if all have vanished.
+        Parameters
+        ----------
+        job : Job
+            Its payload is a sequence of `SiteImage`.
+        advance : callable
+            Called with 1 after each image that could be read.
+
+        Raises
+        ------
+        FileNotFoundError
+            If all have vanished.
         """
         images: Sequence[SiteImage] = job.payload
         by_name, log = {image.file.image_id: image for image in images}, PassLog()
@@ -614,6 +641,21 @@ def observe_images(
 ) -> tuple[list[SiteImage], list[str], JobCounts]:
     """Run a detector on the images that its store lacks; see `monitor_images`.
 
+    Parameters
+    ----------
+    files : sequence of ImageFile
+        Images of all sites, named by their path below one root.
+    estimator : AccuracyEstimator
+        The fit, of the same detector.
+    detector : Detector
+        The detector, and how it is run.
+    store : MonitorStore
+        Where the images are kept, and the words of the detector.
+    clock : Clock
+        Reads when images were taken.
+    depth : int, optional
+        How many folders name a site; all by default.
+
     Returns
     -------
     images : list of SiteImage
@@ -622,6 +664,11 @@ def observe_images(
         Names of those that vanished.
     counts : JobCounts
         What could not be observed.
+
+    Raises
+    ------
+    InputError
+        As `site_observer` and `observe_sites`.
     """
     observer = site_observer(
         estimator,
@@ -639,7 +686,15 @@ def observe_images(
 def lost_warnings(
     images: Sequence[SiteImage], vanished: Sequence[str], counts: JobCounts, index: pd.DataFrame
 ) -> Iterator[Notice]:
-    """Warn of images that vanished, could not be observed, or cannot be read."""
+    """Warn of images that vanished, could not be observed, or cannot be read.
+
+    Parameters
+    ----------
+    images, vanished, counts
+        What `observe_images` returned.
+    index : DataFrame
+        Images of the store after that; see `MonitorStore.index`.
+    """
     seen = set(index["name"])
     lost = [*vanished, *(i.file.image_id for i in images if i.file.image_id not in seen)]
     if lost:

@@ -117,6 +117,16 @@ class Clock:
 def time_of_form(name: str, form: str) -> datetime | None:
     """Find a time of a form in a file name; None where it is not there.
 
+    Parameters
+    ----------
+    name : str
+        The name, with folders, separated by forward slashes.
+    form : str
+        As in `datetime.strptime`, with the directives in `DIGITS` alone. The first place of the
+        name where such digits are a time counts.
+
+    Examples
+    --------
     >>> time_of_form("cam 3/2026-03-02/09.15.07.jpg", "%Y-%m-%d/%H.%M.%S")
     datetime.datetime(2026, 3, 2, 9, 15, 7)
     >>> time_of_form("cam 3/20261302.jpg", "%Y%m%d") is None
@@ -186,10 +196,18 @@ def time_warnings(index: pd.DataFrame, *, needed: bool) -> Iterator[Notice]:
 
 
 def silent_sites(images_of: Mapping[str, pd.DataFrame], by: str) -> Iterator[Notice]:
-    """Warn of sites that no longer send images while others do; the images are sorted by `in_time`.
+    """Warn of sites that no longer send images while others do.
 
     A site is silent when the newest image of any site is later than its own latest one by over
-    twice the longest time that passed between two of its images, and by a window of time or a day.
+    twice the longest time that passed between two of its images, and by over an hour where windows
+    are of an hour, else a day. It has at least `FEWEST` images with a time.
+
+    Parameters
+    ----------
+    images_of : mapping of str to DataFrame
+        Images of each site, sorted by `in_time`.
+    by : str
+        Windows of the sites, as in `windows_of`.
     """
     taken_of = {name: images["taken"].dropna().to_numpy() for name, images in images_of.items()}
     newest = max(
@@ -233,7 +251,18 @@ class Window:
 def in_time(index: pd.DataFrame) -> pd.DataFrame:
     """Sort the images of a site by time; equal times, and images without, by number and name.
 
-    The index of the result is the place of each image by name.
+    Images without a time come last.
+
+    Parameters
+    ----------
+    index : DataFrame
+        Rows of `MonitorStore.index`: ``name``, ``taken`` and ``number`` are read.
+
+    Returns
+    -------
+    DataFrame
+        The same rows; their index is the place of each image in the natural order of names, in
+        which ``9.jpg`` comes before ``10.jpg``.
     """
     names = [natural_order(name) for name in index["name"]]
     by_name = index.iloc[sorted(range(len(index)), key=names.__getitem__)].reset_index(drop=True)
@@ -241,7 +270,15 @@ def in_time(index: pd.DataFrame) -> pd.DataFrame:
 
 
 def kind_of(images: pd.DataFrame, by: str) -> str:
-    """Return the kind of the windows of a site: with `AUTO` days, or without times `USUAL_SIZE`."""
+    """Return the kind of the windows of a site: with `AUTO` days, or without times `USUAL_SIZE`.
+
+    Parameters
+    ----------
+    images : DataFrame
+        Of the site; ``taken`` is read.
+    by : str
+        As in `windows_of`; all but `AUTO` is returned as it is.
+    """
     if by != AUTO:
         return by
     return DAY if images["taken"].notna().any() else f"{EVERY}{USUAL_SIZE}"
@@ -298,7 +335,12 @@ def _together(names: np.ndarray) -> list[tuple[str, np.ndarray]]:
 
 
 def check_baseline(text: str) -> None:
-    """Refuse what is no baseline; see `baseline_of`.
+    """Refuse what is no baseline.
+
+    Parameters
+    ----------
+    text : str
+        See `baseline_of`.
 
     Raises
     ------
@@ -374,7 +416,19 @@ def would_be_full(images: pd.DataFrame, now: datetime) -> str:
     """Return the options that leave a site a full baseline and a complete window now, or nothing.
 
     The longest windows of which two or more are complete and none of these has too few images, and
-    as baseline all before the last of these. Parameters are as in `windows_of`.
+    as baseline all before the last of these.
+
+    Parameters
+    ----------
+    images : DataFrame
+        Of the site, sorted by `in_time`.
+    now : datetime
+        When the run began.
+
+    Returns
+    -------
+    str
+        Such as ``"--by hour --baseline 4h"``; empty where no windows do.
     """
     sizes = [f"{EVERY}{size}" for size in (USUAL_SIZE, USUAL_SIZE // 2, FEWEST)]
     timed = [DAY, HOUR] if images["taken"].notna().any() else []
