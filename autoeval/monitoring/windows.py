@@ -25,7 +25,9 @@ LISTED = "listed"
 NOWHERE = "none"
 UNTRUE = "untrue"
 EARLIEST = datetime(1990, 1, 1)
-DIGITS = {"Y": r"\d{4}", "j": r"\d{3}", "f": r"\d{1,6}", **dict.fromkeys("mdHMSyI", r"\d{2}")}
+DIGITS = {"Y": r"\d{4}", "j": r"\d{3}", "f": r"\d{1,6}", **dict.fromkeys("mdHMSy", r"\d{2}")}
+"""Directives of a form of times in names, and their digits: without words, and so without %I, which
+is the morning or the afternoon by %p."""
 SEVERAL = pd.Timedelta(minutes=1)
 FEW_JUMPS = 0.05  # share of steps back in time; more are another order
 FOLDER = "folder"
@@ -51,7 +53,7 @@ class Clock:
     source : str
         ``"exif"``; ``"file"``, the time of the file's last change, in UTC; ``"auto"``, the first of
         these that there is; or a form as in `datetime.strptime`, such as ``"%Y%m%d_%H%M%S"``, that
-        the name of each file holds somewhere.
+        the name of each file holds somewhere: a year, and what else there is of `DIGITS`.
 
     Raises
     ------
@@ -67,10 +69,14 @@ class Clock:
     source: str = AUTO
 
     def __post_init__(self) -> None:
-        if self.source not in (AUTO, EXIF, FILE) and not re.search("%[YyjfmdHMSI]", self.source):
+        directives = [mark for mark in re.findall("%(.?)", self.source) if mark != "%"]
+        is_form = len({*directives} & DIGITS.keys()) == len(directives)
+        has_year = {"Y", "y"} & {*directives}  # without one it would be 1900
+        if self.source not in (AUTO, EXIF, FILE) and not (is_form and has_year):
             raise InputError(
                 f"Expected --time as {EXIF}, {FILE}, {AUTO} or a form of the time in file names, "
-                f"such as %Y%m%d_%H%M%S, but got {self.source!r}."
+                f"such as %Y%m%d_%H%M%S, with a year and each of %{', %'.join(DIGITS)} at most "
+                f"once, but got {self.source!r}."
             )
 
     def read(
@@ -122,8 +128,7 @@ def time_of_form(name: str, form: str) -> datetime | None:
     name : str
         The name, with folders, separated by forward slashes.
     form : str
-        As in `datetime.strptime`, with the directives in `DIGITS` alone. The first place of the
-        name where such digits are a time counts.
+        As `Clock` takes it. The first place of the name where such digits are a time counts.
 
     Examples
     --------

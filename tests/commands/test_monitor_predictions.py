@@ -245,7 +245,7 @@ def test_images_or_predictions_are_needed(fitted, capsys):
 
 def test_other_settings_are_refused_in_the_same_folder(site, monitor, capsys):
     assert monitor() == 0
-    assert monitor("--time", "%H%M") == 2
+    assert monitor("--time", "%Y%m%d") == 2
     assert "different: time" in capsys.readouterr().err
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from autoeval.errors import InputError
 from autoeval.monitoring.windows import Clock, time_of_form, time_warnings
 
 WHEN = datetime(2026, 3, 2, 9, 15, 7)
@@ -63,6 +64,29 @@ def test_no_file_has_no_time(tmp_path):
 )
 def test_times_in_names(name, form, expected):
     assert time_of_form(name, form) == expected
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "%d%b%Y",  # 02Mar2026 would be in no window
+        "%Y%m%d_%I%M%S",  # of a clock of 12 hours the afternoon would be read as the morning
+        "%Y%m%d_%I%M%S%p",
+        "%Y%m%d %H%M%z",
+        "%Y%m%d_%d",  # twice the same
+        "%m%d_%H%M%S",  # all images would be of 1900
+        "%Y%",
+        "%%",
+        "yesterday",
+    ],
+)
+def test_a_form_that_no_name_would_be_read_by_is_refused(form):
+    with pytest.raises(InputError, match="--time"):
+        Clock(form)
+
+
+def test_a_percent_sign_in_names_is_written_twice():
+    assert Clock("%Y-%j%%").read(None, "yard/2026-061%.jpg")[0] == datetime(2026, 3, 2)
 
 
 def test_images_of_today_are_believed(tmp_path):
