@@ -53,6 +53,7 @@ BY_CHANCE = (
     "the interval of the change is below 0, but the boxes moved no further than they may by chance "
     "in so many looks (--false-alarms)"
 )
+KEPT = r"[1-9]\d{0,3}d|[1-9]\d{0,6}"  # days, fewer than pandas can subtract, or images
 CHANGE = ("change", "change_lower", "change_upper")
 Window = Mapping[str, Any]
 """What is known of one window; see `autoeval.monitoring.monitor.SiteWindows.rows`."""
@@ -124,7 +125,7 @@ class MonitorSettings:
             )
         if self.baseline is not None:
             check_baseline(self.baseline)
-        if self.keep is not None and not re.fullmatch(r"[1-9]\d*d?", self.keep):
+        if self.keep is not None and not re.fullmatch(KEPT, self.keep):
             raise InputError(f"Expected --keep as days (90d) or images (5000) but got {self.keep}.")
         for name, value in (("--depth", self.depth), ("--worst", self.k)):
             if value is not None and value < 1:

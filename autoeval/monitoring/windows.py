@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -350,17 +351,19 @@ def check_baseline(text: str) -> None:
     Raises
     ------
     InputError
-        If it is no number of days, hours or images, and no date.
+        If it is no number of days or hours of at most four digits, no number of images of at most
+        seven, and no date; a date is not of digits alone, and has no time zone.
     """
-    if re.fullmatch(r"[1-9]\d*[dh]?", text):
+    if re.fullmatch(r"[1-9]\d{0,3}[dh]|[1-9]\d{0,6}", text):
         return
-    try:
-        datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InputError(
-            f"Expected --baseline as days (7d), hours (12h), images (200) or a date (2026-03-01), "
-            f"but got {text!r}."
-        ) from error
+    with suppress(ValueError):
+        # 20260301 would be days or images
+        if not text.isdecimal() and datetime.fromisoformat(text).tzinfo is None:
+            return
+    raise InputError(
+        f"Expected --baseline as days (7d), hours (12h), images (200) or a date (2026-03-01) "
+        f"by the camera's clock, but got {text!r}."
+    )
 
 
 def baseline_of(
@@ -406,7 +409,7 @@ def baseline_of(
         n_units = taken.dropna().dt.floor(FLOORS[unit]).nunique()
         progress = f"has {n_units} of {counted(int(text[:-1]), UNITS[unit])}"
     else:
-        end = pd.Timestamp(text)
+        end = pd.Timestamp(datetime.fromisoformat(text))
         n, full = int((taken.iloc[first] < end).sum()), bool((taken >= end).any())
         before = f"has {counted(int((taken < end).sum()), 'image')} before that day"
         progress = f"{before}{'' if full else ', and none is later'}; {FEWEST} are needed"

@@ -338,6 +338,7 @@ def test_settings_that_cannot_be_are_refused_in_python():
         {"false_alarms": 0},
         {"baseline": "soon"},
         {"keep": "some"},
+        {"keep": "99999d"},
         {"alarm_below": 60},
         {"k": 0},
     ):

@@ -136,7 +136,24 @@ def test_a_site_that_sends_no_images_while_another_does_is_named(of, named):
         assert found[0].startswith("gate: no new image, while another site has one of 2026-03-09")
 
 
-@pytest.mark.parametrize("text", ["soon", "0d", "-3", "3w"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("soon", "0d", "-3", "3w"),
+        "20260303",  # as many images, or a date
+        "99999d",  # longer than times of pandas reach
+        "2026-03-03T00:00+01:00",  # times of cameras have no zone
+    ],
+)
 def test_what_is_no_baseline_is_refused(text):
     with pytest.raises(InputError, match="--baseline"):
         MonitorSettings(baseline=text)
+
+
+def test_a_baseline_that_is_a_date_may_have_a_time_or_be_of_a_week():
+    taken = hours(60, start="2026-03-02 00:00")
+    windows = windows_of(taken, "every:12", NOW)
+    lengths = {"2026-03-03": 2, "2026-03-03T12:00": 3, "2026-W10-2": 2}  # the second day of a week
+    for text, length in lengths.items():
+        MonitorSettings(baseline=text)
+        assert baseline_of(text, taken, windows, NOW) == (length, "")
