@@ -185,7 +185,9 @@ def monitor(
         score_thr=score_thr,
         iou=iou,
         fitted_sites=dict(known_sites or {}),
-        labelled={site: labelled_level(level) for site, level in (labelled or {}).items()},
+        labelled={
+            site: labelled_level(level, fitted.target) for site, level in (labelled or {}).items()
+        },
     )
     box_source = given_boxes_of(predictions, boxes, fitted.loading_.get("detector"))
     by_files = isinstance(box_source, Predictions)

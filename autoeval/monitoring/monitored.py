@@ -145,6 +145,9 @@ class MonitorSettings:
             raise InputError(
                 f"Expected --alarm-below over 0 and under 1 but got {self.alarm_below:g}."
             )
+        for site, level in self.labelled.items():
+            if not 0 <= level <= 1:  # nor NaN
+                raise InputError(f"Expected --labelled of {site} in [0, 1] but got {level:g}.")
 
     def check(self, estimator: AccuracyEstimator) -> None:
         """Check that an estimator can give what is requested, before anything is observed.
@@ -157,13 +160,18 @@ class MonitorSettings:
         Raises
         ------
         InputError
-            If sites are known and the target is no average precision, a known site is none of the
-            fit, or the fit has no accuracy at the score threshold.
+            If sites are known, or levels labelled, and the target is no average precision, a known
+            site is none of the fit, or the fit has no accuracy at the score threshold.
         """
         if self.fitted_sites and OperatingPoint.of(estimator.target):
             raise InputError(
                 f"At a known site mAP, mAP50 and mAP75 are estimated, not {estimator.target}: "
                 "leave out either --site or --target."
+            )
+        if self.labelled and OperatingPoint.of(estimator.target):
+            raise InputError(
+                f"--labelled acts on changes, which are of average precision, not of "
+                f"{estimator.target}: leave out either --labelled or --target."
             )
         if self.score_thr is not None:
             estimator.regression_of(points_at(self.score_thr, self.iou)[1])
@@ -264,29 +272,37 @@ class SiteCategories:
         ]
 
 
-def labelled_level(path: PathLike | float) -> float:
+def labelled_level(path: PathLike | float, target: str) -> float:
     """Read the accuracy that ``label estimate --json`` or ``estimate --labels --json`` printed.
 
     Parameters
     ----------
     path : path-like or float
-        The file; a float is this accuracy itself, in [0, 1].
+        The file; a number is this accuracy itself, in [0, 1].
+    target : str
+        What it has to be; see `autoeval.accuracy.measures.TARGETS`.
 
     Raises
     ------
     InputError
-        If the file holds no such value.
+        If the file holds no such value, or one of another target.
     """
-    if isinstance(path, float):
-        return path
+    if isinstance(path, int | float | np.floating):
+        return float(path)
     content = read_json(Path(path), "estimate from labels")
     try:
-        value = float(content.get("labelled_estimate", content)["value"])
+        estimate = content.get("labelled_estimate", content)
+        value, measured = float(estimate["value"]), estimate.get("target", target)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"Expected {path} to hold a value, as `autoeval label estimate --json` prints it, but "
             f"it does not ({error!r})."
         ) from error
+    if measured != target:
+        raise InputError(
+            f"Expected {path} to hold {target}, which is monitored, but it holds {measured}: "
+            f"monitor that with --target, or estimate {target} from the labels."
+        )
     return value
 
 

@@ -90,7 +90,7 @@ def test_from_images_to_an_interval(world, plan, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert json.loads(printed)["labelled_estimate"] == found
     (tmp_path / "level.json").write_text(printed)
-    level = labelled_level(tmp_path / "level.json")  # as `monitor --labelled` reads it
+    level = labelled_level(tmp_path / "level.json", "mAP")  # as `monitor --labelled` reads it
     assert level == found["value"]
 
 
@@ -203,7 +203,7 @@ def test_labels_that_no_plan_drew(world, tmp_path, capsys):
     assert any("simple random draw" in text for text in one["warnings"])
     assert "How the interval shrinks" in (tmp_path / "a" / "report.html").read_text()
     (tmp_path / "level.json").write_text(printed)
-    assert labelled_level(tmp_path / "level.json") == one["value"]
+    assert labelled_level(tmp_path / "level.json", "mAP") == one["value"]
     assert main(site) == 0
     free = json.loads((tmp_path / "a" / "result.json").read_text())["estimate"]
     assert one["whole"]["mAP"]["prior"]["value"] == pytest.approx(free["value"])

@@ -340,6 +340,8 @@ def test_settings_that_cannot_be_are_refused_in_python():
         {"keep": "some"},
         {"keep": "99999d"},
         {"alarm_below": 60},
+        {"labelled": {"gate": 71.0}},
+        {"labelled": {"gate": float("nan")}},
         {"k": 0},
     ):
         with pytest.raises(InputError, match="Expected"):

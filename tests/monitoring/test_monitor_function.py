@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from commands.predicted_world import write_world
@@ -12,7 +13,7 @@ from autoeval.errors import InputError
 from autoeval.monitoring.box_change import Change
 from autoeval.monitoring.looks import SiteLook
 from autoeval.monitoring.monitor import _ranks
-from autoeval.monitoring.monitored import MonitorSettings, reasons_of
+from autoeval.monitoring.monitored import MonitorSettings, labelled_level, reasons_of
 
 SKILLS = {"north/gate": 0.9, "north/yard": 0.7, "roof": 0.5}
 
@@ -82,6 +83,18 @@ def test_settings_and_what_is_said_of_the_files_act(world, watched, tmp_path):
         autoeval.monitor(world / "fit", given, work_dir=tmp_path / "other")
     with pytest.raises(InputError, match="Expected --images ROOT, or --predictions"):
         autoeval.monitor(world / "fit", work_dir=tmp_path / "other")
+
+
+def test_a_labelled_level_is_a_number_or_that_of_the_target(world, tmp_path):
+    assert labelled_level(1, "mAP") == 1 and labelled_level(np.float32(0.5), "mAP") == 0.5
+    (tmp_path / "gate.json").write_text('{"labelled_estimate": {"target": "mAP50", "value": 0.7}}')
+    assert labelled_level(tmp_path / "gate.json", "mAP50") == 0.7
+    options = {"labelled": {"gate": tmp_path / "gate.json"}, "work_dir": tmp_path / "work"}
+    with pytest.raises(InputError, match="mAP50"):
+        autoeval.monitor(world / "fit", world / "sites", **options)
+    options = {"labelled": {"gate": 0.7}, "work_dir": tmp_path / "work"}
+    with pytest.raises(InputError, match="--labelled"):
+        autoeval.monitor(world / "fit", world / "sites", target="recall", score_thr=0.3, **options)
 
 
 def test_the_probabilities_to_be_among_the_worst_add_up(world, tmp_path):
