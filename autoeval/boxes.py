@@ -35,13 +35,26 @@ DECIMALS = 6  # of the sides of boxes in files; more are hardly written, or are 
 
 
 def box_area(boxes: Array) -> Array:
-    """Area of boxes (..., N, 4), as (..., N)."""
+    """Return the area of boxes, (..., N), in the square of their unit.
+
+    Parameters
+    ----------
+    boxes : ndarray or tensor of shape (..., N, 4)
+        xyxy, in any unit.
+    """
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
 def has_area(boxes: np.ndarray) -> np.ndarray:
-    """Whether boxes (N, 4) have a width and a height, (N,); others overlap nothing.
+    """Whether boxes have a width and a height, (N,), bool; others overlap nothing.
 
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        xyxy, in any unit; one with NaN has none.
+
+    Examples
+    --------
     >>> has_area(np.array([[0, 0, 2, 2], [5, 5, 5, 9]]))
     array([ True, False])
     """
@@ -50,9 +63,17 @@ def has_area(boxes: np.ndarray) -> np.ndarray:
 
 
 def box_iou(a: Array, b: Array) -> Array:
-    """Intersection over union of boxes (..., N, 4) with boxes (..., M, 4).
+    """Return the intersection over union of boxes with boxes.
 
-    It is (..., N, M) in [0, 1], and 0 where both boxes have no area.
+    Parameters
+    ----------
+    a, b : ndarray or tensor of shape (..., N, 4) and (..., M, 4)
+        xyxy, in one unit, floating.
+
+    Returns
+    -------
+    ndarray or tensor of shape (..., N, M)
+        In [0, 1], and 0 where both boxes have no area.
 
     Examples
     --------
@@ -64,10 +85,19 @@ def box_iou(a: Array, b: Array) -> Array:
 
 
 def box_giou(a: Array, b: Array) -> Array:
-    """Generalised IoU: IoU less the share of the enclosing box that neither box covers.
+    """Return the generalised IoU: IoU less the share of the enclosing box that neither box covers.
 
-    Shapes are as in `box_iou`; values are in [-1, 1]. A common scaling of either axis changes
-    nothing. Source: Rezatofighi et al. 2019, algorithm 1.
+    A common scaling of either axis changes nothing. Source: Rezatofighi et al. 2019, algorithm 1.
+
+    Parameters
+    ----------
+    a, b : ndarray or tensor of shape (..., N, 4) and (..., M, 4)
+        xyxy, in one unit, floating.
+
+    Returns
+    -------
+    ndarray or tensor of shape (..., N, M)
+        In [-1, 1]; 0 where the enclosing box has no area.
 
     Examples
     --------
@@ -91,8 +121,24 @@ def match_boxes(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Match min(N, M) pairs so that the sum of overlaps is the largest (Hungarian algorithm).
 
-    `a` is (N, 4), `b` (M, 4); `cost` names the overlap, one of `OVERLAPS`, else ValueError. Returns
-    the indices into ``a`` and ``b`` of each pair, int64, and their overlaps.
+    Parameters
+    ----------
+    a, b : ndarray of shape (N, 4) and (M, 4)
+        xyxy, in one unit.
+    cost : str
+        Name of the overlap, one of `OVERLAPS`.
+
+    Returns
+    -------
+    rows, columns : ndarray of shape (min(N, M),), int64
+        Indices into `a` and `b` of each pair, in the order of `a`.
+    overlaps : ndarray of shape (min(N, M),), float64
+        Of the pairs, which need not overlap.
+
+    Raises
+    ------
+    ValueError
+        If there is no such overlap.
 
     Examples
     --------
@@ -148,10 +194,24 @@ def overlapping_pairs(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the pairs of boxes of one cell, such as an image and category, that overlap enough.
 
-    Boxes `a` (N, 4) and `b` (M, 4) are float64, their cells (N,) and (M,) int; `least` is the
-    smallest intersection over union, over 0. Of boxes of `b` that mark a `crowd` (M,) the share of
-    the box of `a` inside them counts. Returns indices into `a` and `b`, int64, by row, and
-    overlaps, (P,).
+    Parameters
+    ----------
+    a, b : ndarray of shape (N, 4) and (M, 4), float64
+        xyxy, in one unit.
+    a_cell, b_cell : ndarray of shape (N,) and (M,), int
+        Cell of each box.
+    least : float
+        Smallest intersection over union, over 0 and at most 1.
+    crowd : ndarray of shape (M,), bool, optional
+        Boxes of `b` with which the share of the box of `a` that is inside them counts, as COCO's
+        evaluation has it; by default none.
+
+    Returns
+    -------
+    rows, columns : ndarray of shape (P,), int64
+        Indices into `a` and `b` of each pair, in the order of `a`, then of `b`.
+    overlaps : ndarray of shape (P,), float64
+        In [least, 1].
 
     Examples
     --------
@@ -194,12 +254,24 @@ def overlapping_pairs(
 
 
 def written_sides(boxes: np.ndarray) -> np.ndarray:
-    """Return width and height of boxes (N, 4) of files that write them, (N, 2), to the last bit.
+    """Return width and height of boxes of files that write them, to the last bit.
 
     In double precision ``(x + w) - x`` differs from w by its rounding, which decides where an
     overlap equals a threshold, as those of boxes with few decimals often do. Of numbers with up to
     `DECIMALS` decimals the nearest double is w; others are left as they are.
 
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4), float64
+        xyxy, made of left, top, width and height.
+
+    Returns
+    -------
+    ndarray of shape (N, 2), float64
+        Width and height.
+
+    Examples
+    --------
     >>> box = np.array([[5.3, 0.0, 5.3 + 0.7, 1.0]])
     >>> box[0, 2] - box[0, 0], written_sides(box)[0, 0]
     (np.float64(0.7000000000000002), np.float64(0.7))
@@ -244,9 +316,17 @@ class LabelledImage:
 class Reach(NamedTuple):
     """Where N boxes on images of known size end.
 
-    n: number of boxes on such images; n_beyond: those that end more than `BEYOND` times the side of
-    their image from its left or its top; farthest: largest right and bottom edge, as shares of the
-    sides of the image; in_shares: a warning of boxes in [0, 1], where there are some.
+    Parameters
+    ----------
+    n : int
+        Number of boxes on such images.
+    n_beyond : int
+        Those that end more than `BEYOND` times the side of their image from its left or its top.
+    farthest : ndarray of shape (2,), float64
+        Largest right and bottom edge, as shares of the width and the height of the image; 0 without
+        boxes.
+    in_shares : tuple of Notice
+        A warning of boxes in [0, 1], where there are some.
     """
 
     n: int
@@ -277,6 +357,7 @@ def check_pixels(
     boxes, image : ndarray of shape (N, 4) and (N,)
         xyxy, and the image of each.
     images : sequence of LabelledImage
+        All images of the file; on those of unknown size boxes are not beyond.
 
     Raises
     ------
@@ -331,13 +412,20 @@ def check_pixels(
 class Numbering:
     """How the category numbers of a file were read, and how else they could be.
 
-    used: one of `autoeval.io.predictions.category_words.NUMBERINGS`; empty where boxes have words.
-    others: by the same names, ways in which all numbers have a word too, and some another one:
-        category (K,) of each category of the boxes, -1 where no number is its own.
-    numbers: by the same names, the word of each number.
-    positions: whether numbers mostly are positions in a list from 0: of text files, and of objects
-        in memory whose framework counts so.
-    decided: whether the way that was used is more than the first of those that fit.
+    Parameters
+    ----------
+    used : str
+        One of `autoeval.io.predictions.category_words.NUMBERINGS`; empty where boxes have words.
+    others : mapping of str to ndarray of shape (K,), int
+        By the same names, ways in which all numbers have a word too, and some another one: the
+        category by that way of each category of the boxes, -1 where no number is its own.
+    numbers : mapping of str to dict
+        By the same names, the word of each number.
+    positions : bool
+        Whether numbers mostly are positions in a list from 0: of text files, and of objects in
+        memory whose framework counts so.
+    decided : bool
+        Whether the way that was used is more than the first of those that fit.
     """
 
     used: str = ""
@@ -347,7 +435,15 @@ class Numbering:
     decided: bool = True
 
     def examples(self, way: str, boxes: Any) -> str:
-        """Name the words that a way gives the commonest numbers; `boxes` hold the categories."""
+        """Name the words that a way gives the commonest numbers, `EXAMPLES` at most.
+
+        Parameters
+        ----------
+        way : str
+            `used`, or a key of `others`.
+        boxes : Boxes
+            What was read so, or another object with its ``label`` and ``categories``.
+        """
         n_boxes = np.bincount(boxes.label, minlength=len(boxes.categories))
         often = np.argsort(-n_boxes, kind="stable")[:EXAMPLES]
         often = often[n_boxes[often] > 0]
@@ -404,7 +500,13 @@ class DetectorRun:
         return bool(len(self.copies))
 
     def on_images(self, chosen: Sequence[int] | np.ndarray) -> DetectorRun:
-        """Keep the images of an index array."""
+        """Keep what is known of some images.
+
+        Parameters
+        ----------
+        chosen : ndarray or sequence of int
+            Positions of the images, in the order that they are to have.
+        """
         if not self.knows_images:
             return self
         return replace(self, copies=self.copies[chosen], blocks=self.blocks[chosen])
@@ -421,6 +523,7 @@ class Boxes:
     Parameters
     ----------
     images : tuple of LabelledImage
+        The M images.
     categories : tuple of str
         The K words of the categories.
     image, label : ndarray of shape (N,), int64
@@ -568,7 +671,10 @@ class Boxes:
     def numbered(self, way: str) -> Boxes:
         """Read the numbers of categories in another of the ways of `numbering`, which is decided.
 
-        `way` is the way that was used, or a key of ``numbering.others``.
+        Parameters
+        ----------
+        way : str
+            The way that was used, or a key of ``numbering.others``.
         """
         numbering = replace(self.numbering, used=way, others={}, numbers={}, decided=True)
         if way == self.numbering.used:
@@ -633,7 +739,18 @@ def same_boxes(first: Boxes, second: Boxes) -> bool:
 
 
 def words_of(categories: Categories) -> dict[str, str]:
-    """Return the category of each word of the detector; a category without words is its own."""
+    """Return the category of each word of the detector.
+
+    Parameters
+    ----------
+    categories : mapping of str to sequence of str
+        A category without words is its own word.
+
+    Raises
+    ------
+    InputError
+        If a word is given to two categories.
+    """
     categories_of: dict[str, str] = {}
     for name, words in categories.items():
         for word in words or [name]:

@@ -24,7 +24,18 @@ OF_EACH_BOX = ("energies", "logits")  # arrays with a row for each clean box
 
 
 def check_precision(precision: str) -> None:
-    """Raise `InputError` for a precision that is none of `PRECISIONS`."""
+    """Refuse a precision that there is not.
+
+    Parameters
+    ----------
+    precision : str
+        Precision in which a network is run.
+
+    Raises
+    ------
+    InputError
+        If it is none of `PRECISIONS`.
+    """
     if precision not in PRECISIONS:
         raise InputError(
             f"Expected a precision out of {', '.join(PRECISIONS)} but got {precision!r}."
@@ -35,9 +46,19 @@ def check_precision(precision: str) -> None:
 class Detections:
     """The N boxes of one image.
 
-    `boxes` (N, 4) are xyxy, pixels; `scores` (N,) confidences in [0, 1], both float32, as networks
-    give them, or float64; `labels` (N,) int64 index into the category tuple of whoever made the
-    detections. ValueError if the arrays do not describe the same N boxes.
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        xyxy, pixels; float32 as networks give them, all else becomes float64.
+    scores : ndarray of shape (N,)
+        Confidences in [0, 1], of the same types.
+    labels : ndarray of shape (N,), int64
+        Index into the category tuple of whoever made the detections.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not describe the same N boxes.
 
     Examples
     --------
@@ -77,11 +98,23 @@ class Detections:
         return type(self)(**{name: column[index] for name, column in vars(self).items()})
 
     def above(self, score_thr: float) -> Self:
-        """Keep the boxes whose score exceeds ``score_thr``."""
+        """Keep the boxes whose score exceeds a threshold.
+
+        Parameters
+        ----------
+        score_thr : float
+            The threshold; a box of this very score is dropped.
+        """
         return self[self.scores > score_thr]
 
     def relabel(self, lookup: np.ndarray) -> Self:
-        """Translate labels through ``lookup`` (K,) int; boxes that map to -1 are dropped."""
+        """Translate labels; boxes of labels without a new one are dropped.
+
+        Parameters
+        ----------
+        lookup : ndarray of shape (K,), int
+            New label of each of the K labels, -1 for none.
+        """
         labels = np.asarray(lookup, np.int64)[self.labels]
         return replace(self, labels=labels)[labels >= 0]
 
@@ -95,9 +128,18 @@ def _floating(values: np.ndarray) -> np.ndarray:
 class Candidates(Detections):
     """The M boxes that went into non-maximum suppression, and which of them it kept.
 
-    All are above the score threshold of the detector's head. `kept` (M,) bool is True for the boxes
-    that were not suppressed. Those beyond the detector's limit of boxes an image are among them, so
-    there may be more of them than clean boxes. ValueError if it is of another shape.
+    All are above the score threshold of the detector's head.
+
+    Parameters
+    ----------
+    kept : ndarray of shape (M,), bool
+        Whether a box was not suppressed. Those beyond the detector's limit of boxes an image are
+        among them, so there may be more of them than clean boxes.
+
+    Raises
+    ------
+    ValueError
+        If it is of another shape; see also `Detections`.
     """
 
     kept: np.ndarray
@@ -117,9 +159,16 @@ class Candidates(Detections):
 class Classified(Detections):
     """N boxes with the probability of every category.
 
-    `probabilities` (N, K) float32 are of the head's categories, and of none of them in the last
-    column; rows sum to 1. They stay as they are when labels are translated. ValueError if they are
-    not N.
+    Parameters
+    ----------
+    probabilities : ndarray of shape (N, K), float32
+        Of the head's categories, and of none of them in the last column; rows sum to 1. They stay
+        as they are when labels are translated.
+
+    Raises
+    ------
+    ValueError
+        If they are not N; see also `Detections`.
     """
 
     probabilities: np.ndarray
@@ -199,14 +248,31 @@ class Evidence:
                 )
 
     def why_missing(self, name: str) -> str | None:
-        """Say why a field is not there, None if it is."""
+        """Say why a field is not there, None if it is.
+
+        Parameters
+        ----------
+        name : str
+            Name of the field.
+        """
         value = getattr(self, name)
         if value is None or (isinstance(value, tuple) and not value):
             return self.missing.get(name, f"the pass was made without {name}")
         return None
 
     def require(self, name: str) -> Any:
-        """Return a field, or raise `InputError` with the reason why it is not there."""
+        """Return a field that has to be there.
+
+        Parameters
+        ----------
+        name : str
+            Name of the field.
+
+        Raises
+        ------
+        InputError
+            If it is not there, with the reason.
+        """
         reason = self.why_missing(name)
         if reason is not None:
             raise InputError(f"Expected {name} of image '{self.image_id}' but {reason}.")
@@ -221,6 +287,11 @@ class Evidence:
         """Return the boxes of each category alone, labelled 0.
 
         All categories of which there is no box share one object, so that they can be measured once.
+
+        Parameters
+        ----------
+        n_categories : int
+            Labels are under this number.
         """
         fields = [getattr(self, name) for name in BOXES]
         every = [
@@ -232,7 +303,13 @@ class Evidence:
         return [self.relabel(lookups[k]) if k in present else nothing for k in range(n_categories)]
 
     def relabel(self, lookup: np.ndarray) -> Evidence:
-        """Translate the labels of every set of boxes; see `Detections.relabel`."""
+        """Translate the labels of every set of boxes.
+
+        Parameters
+        ----------
+        lookup : ndarray of shape (K,), int
+            New label of each of the K labels, -1 for none; see `Detections.relabel`.
+        """
         changed: dict[str, Any] = {}
         for name in BOXES:
             evidence = getattr(self, name)

@@ -40,7 +40,14 @@ def install_command(extra: str = "") -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return an error's message up to its first line break; a `KeyError` without its quotes."""
+    """Return an error's message up to its first line break.
+
+    Parameters
+    ----------
+    error : BaseException
+        One without a message gives the name of its class; the message of a `KeyError` is without
+        its quotes.
+    """
     message = error.args[0] if isinstance(error, KeyError) and error.args else error
     line = (str(message).strip() or type(error).__name__).splitlines()[0]
     return re.sub(r"\s+", " ", line)

@@ -42,8 +42,8 @@ class LabelFreeMAP(BaseMetric):
 
     The test loop hands over only what the detector sees without dropout, so this metric notes the
     image files, and observes them with the detector that `LabelFreeMAPHook` lends it when the loop
-    is through. The estimate is the one that ``autoeval estimate-map`` makes of the same images.
-    Distributed runs share the images.
+    is through. The estimate is the one that ``autoeval estimate``, or ``autoeval estimate-map``,
+    makes of the same images. The first of several processes observes all images.
 
     It also lets checkpoints be read that hold mmengine's own records beside the weights, which
     torch refuses by default.
@@ -51,16 +51,21 @@ class LabelFreeMAP(BaseMetric):
     Parameters
     ----------
     estimator : path-like
-        Written by ``autoeval estimate-map``, with this very detector.
+        File or work dir of ``autoeval fit``, or of ``autoeval estimate-map``, with this very
+        detector.
     repeats : int, optional
-        Perturbed passes; by default as many as the estimator was fitted with.
+        Perturbed passes of a published method; by default as many as it was fitted with.
+    score_thr : float, optional
+        Score threshold at which the default method estimates precision, recall and F1, too.
+    iou : float
+        At which IoU with a labelled object a box over the threshold is a true positive.
     prefix : str
-        Of the names of the results.
+        Begins the names of the results, ``PREFIX/NAME``.
 
     Raises
     ------
     InputError
-        If the file is missing or is not an estimator.
+        If the file is missing or is not an estimator, or an option is not of its method.
     """
 
     def __init__(
@@ -93,8 +98,16 @@ class LabelFreeMAP(BaseMetric):
     def borrow(self, detector: MMDetector) -> None:
         """Take the detector that is being tested.
 
-        Raises `InputError` if the estimator was fitted with another one (naming what differs), or
-        cannot be used without more than the detector and images.
+        Parameters
+        ----------
+        detector : MMDetector
+            It observes the images once the loop is through.
+
+        Raises
+        ------
+        InputError
+            If the estimator was fitted with another one (naming what differs), or cannot be used
+            without more than the detector and images.
         """
         self.estimator.check_detector(detector)
         self.detector = detector
@@ -102,7 +115,17 @@ class LabelFreeMAP(BaseMetric):
     def process(self, data_batch: Any, data_samples: Sequence[Mapping[str, Any]]) -> None:
         """Note the files of a batch.
 
-        Raises `InputError` if no detector was lent, or a sample does not say which file it is.
+        Parameters
+        ----------
+        data_batch : object
+            What the loop read; not used.
+        data_samples : sequence of mapping
+            Of each image what the detector returned, with ``img_id`` and ``img_path``.
+
+        Raises
+        ------
+        InputError
+            If no detector was lent, or a sample does not say which file it is.
         """
         if self.detector is None:
             raise InputError(
@@ -114,8 +137,15 @@ class LabelFreeMAP(BaseMetric):
     def evaluate(self, size: int) -> dict[str, float]:
         """Estimate in the first process from the images that all have noted; all return it.
 
-        `size` is the number of images in the test set; what a distributed sampler adds to it is
-        dropped.
+        Parameters
+        ----------
+        size : int
+            Number of images in the test set; what a distributed sampler adds to it is dropped.
+
+        Returns
+        -------
+        dict of str to float
+            Numbers of `compute_metrics`, each behind the prefix.
         """
         rows = zip_longest(*all_gather_object(self.results))
         images = [image for image in chain.from_iterable(rows) if image is not None]
@@ -125,7 +155,24 @@ class LabelFreeMAP(BaseMetric):
         return {f"{self.prefix}/{name}": value for name, value in sent[0].items()}
 
     def compute_metrics(self, results: list[ImageFile]) -> dict[str, float]:
-        """Print the estimate, its interval and its warnings, and return the numbers."""
+        """Print the estimate, its interval and its warnings, and return the numbers.
+
+        Parameters
+        ----------
+        results : list of ImageFile
+            Images of the test set.
+
+        Returns
+        -------
+        dict of str to float
+            Those of `Estimate.figures`; at a score threshold precision, recall and F1 with
+            ``_lower`` and ``_upper``.
+
+        Raises
+        ------
+        InputError
+            As `predict` of the estimator.
+        """
         assert self.detector is not None
         estimate = self.estimator.predict(
             self.detector,
@@ -152,23 +199,49 @@ class LabelFreeMAPHook(Hook):
         self._meta: Mapping[str, Any] = {}
 
     def after_load_checkpoint(self, runner: Runner, checkpoint: dict[str, Any]) -> None:
-        """Keep what the checkpoint says of its categories."""
+        """Keep what the checkpoint says of its categories.
+
+        Parameters
+        ----------
+        runner : Runner
+            Not used.
+        checkpoint : dict
+            Its ``meta`` is kept, where it has one.
+        """
         self._meta = checkpoint.get("meta") or {}
 
     def before_test(self, runner: Runner) -> None:
-        """Lend the detector; see `_lend`."""
+        """Lend the detector to the metrics of the test loop.
+
+        Parameters
+        ----------
+        runner : Runner
+            Has the detector, its config and the metrics.
+
+        Raises
+        ------
+        InputError
+            If an estimator was fitted with another one, or this is none that can be observed.
+        """
         self._lend(runner, runner.test_evaluator)
 
     def before_val(self, runner: Runner) -> None:
-        """Lend the detector; see `_lend`. While it trains, it is not that of the fit."""
+        """Lend the detector to the metrics of the validation loop.
+
+        Parameters
+        ----------
+        runner : Runner
+            Has the detector, its config and the metrics.
+
+        Raises
+        ------
+        InputError
+            As in a test; so while the detector trains, since it is not that of the fit.
+        """
         self._lend(runner, runner.val_evaluator)
 
     def _lend(self, runner: Runner, evaluator: Evaluator) -> None:
-        """Lend the detector to the metrics of a loop.
-
-        Raises `InputError` if an estimator was fitted with another one, or this is none that can be
-        observed.
-        """
+        """Lend the detector to the metrics of a loop; for errors see `before_test`."""
         metrics = [m for m in evaluator.metrics if isinstance(m, LabelFreeMAP)]
         if not metrics:
             return

@@ -81,7 +81,13 @@ class Result:
         return ""
 
     def number_text(self, value: float) -> str:
-        """Write a value, or an end of an interval, in its unit; a dash where it is not known."""
+        """Write a value, or an end of an interval, in the unit of the target.
+
+        Parameters
+        ----------
+        value : float
+            In the range of the target, in [0, 1] for accuracies; NaN gives a dash.
+        """
         return "–" if math.isnan(value) else find_target(self.target).text(value)
 
     def interval_text(self, ends: Mapping[str, float], level: str = "") -> str:
@@ -90,9 +96,10 @@ class Result:
         Parameters
         ----------
         ends : mapping of str to float
-            ``value``, ``lower`` and ``upper``.
+            ``value``, ``lower`` and ``upper``, in the range of the target. NaN as the value gives
+            "not known", as the lower end "no interval".
         level : str
-            Its nominal coverage, in words.
+            Its nominal coverage, in words; empty for none.
         """
         if math.isnan(ends["value"]):
             return "not known"

@@ -54,6 +54,7 @@ class Notice(str):
     code : str
         Kind of the warning, such as ``few-images``.
     text : str
+        The string itself.
     severity : str
         ``refused``: because of it there is no value. ``warning``: a value may be wrong, and
         somebody should look. ``note``: what was done with the input, or advice; nothing is wrong.
@@ -79,8 +80,17 @@ class Notice(str):
 
 
 def prefixed(name: object, warnings: Iterable[Notice]) -> list[Notice]:
-    """Name what some warnings are about, ``name: text``, once; codes and severities stay.
+    """Name what some warnings are about, ``name: text``; codes and severities stay.
 
+    Parameters
+    ----------
+    name : object
+        What they are about, such as a site or a file, by its `str`.
+    warnings : iterable of Notice
+        Those that begin with the name stay as they are.
+
+    Examples
+    --------
     >>> gate = prefixed("gate", [Notice("few-images", "only 3 images")])
     >>> gate[0].code, str(gate[0]), prefixed("gate", gate) == gate
     ('few-images', 'gate: only 3 images', True)
@@ -95,7 +105,18 @@ def prefixed(name: object, warnings: Iterable[Notice]) -> list[Notice]:
 
 
 def codes_of(warnings: Iterable[Notice]) -> list[dict[str, str]]:
-    """Return codes, texts and severities as plain values, fit for JSON."""
+    """Return warnings as plain values, fit for JSON.
+
+    Parameters
+    ----------
+    warnings : iterable of Notice
+        The warnings.
+
+    Returns
+    -------
+    list of dict of str to str
+        ``code``, ``text`` and ``severity`` of each.
+    """
     return [
         {"code": notice.code, "text": str(notice), "severity": notice.severity}
         for notice in warnings
@@ -103,7 +124,13 @@ def codes_of(warnings: Iterable[Notice]) -> list[dict[str, str]]:
 
 
 def notices_of(saved: Iterable[Mapping[str, str]]) -> tuple[Notice, ...]:
-    """Read what `codes_of` returned."""
+    """Return the warnings of which `codes_of` gave the plain values.
+
+    Parameters
+    ----------
+    saved : iterable of mapping
+        ``code``, ``text`` and ``severity`` of each; by default a warning.
+    """
     return tuple(Notice(**values) for values in saved)  # type: ignore[arg-type]
 
 
@@ -112,6 +139,13 @@ def ordered_warnings(warnings: Iterable[Notice]) -> list[Notice]:
 
     Of those of one severity those come first which say that inputs do not belong together.
 
+    Parameters
+    ----------
+    warnings : iterable of Notice
+        Those of one text are one warning.
+
+    Examples
+    --------
     >>> from autoeval.words import Notice
     >>> copies = Notice("copies-left-out", "2 copies, left out", severity="note")
     >>> ordered_warnings([copies, copies, Notice("few-images", "only 3 images")])
@@ -130,10 +164,18 @@ def warning_lines(
 ) -> list[str]:
     """Return the lines that a terminal shows.
 
-    most: the short form: what was refused, at most that many warnings and those of
-        `ALWAYS_PRINTED`, and how many others there are, notes among them. By default all.
-    of_fit: those that the fit has printed are counted alone.
+    Parameters
+    ----------
+    warnings : iterable of Notice
+        In any order, see `ordered_warnings`.
+    most : int, optional
+        The short form: what was refused, at most that many warnings and those of `ALWAYS_PRINTED`,
+        and how many others there are, notes among them. By default all are written.
+    of_fit : collection of Notice
+        Those that the fit has printed; they are counted alone.
 
+    Examples
+    --------
     >>> a, b, c = (Notice("few-images", text) for text in "abc")
     >>> warning_lines([a, b, c], most=2)[1:]
     ['warning: b', '1 more warning is on the page; --verbose prints it']
@@ -174,6 +216,17 @@ def warning_lines(
 def counted(number: int, one: str, many: str = "") -> str:
     """Write how many there are of something.
 
+    Parameters
+    ----------
+    number : int
+        How many.
+    one : str
+        The noun in the singular.
+    many : str
+        In the plural; by default the singular with an s.
+
+    Examples
+    --------
     >>> counted(1, "box", "boxes"), counted(0, "image")
     ('1 box', '0 images')
     """
@@ -182,6 +235,13 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 def listed(items: Collection[object], most: int = 5) -> str:
     """Name the first few items and count the rest.
+
+    Parameters
+    ----------
+    items : collection
+        What is listed, by its `str`.
+    most : int
+        How many are named.
 
     Examples
     --------
@@ -194,6 +254,15 @@ def listed(items: Collection[object], most: int = 5) -> str:
 
 def listed_near(wanted: Collection[str], names: Sequence[str], most: int = 20) -> str:
     """Name what is known, by default all; of more than `most` those that are spelt alike first.
+
+    Parameters
+    ----------
+    wanted : collection of str
+        Words that are not known.
+    names : sequence of str
+        What is known.
+    most : int
+        How many are named, 2 or more.
 
     Examples
     --------
@@ -209,6 +278,16 @@ def listed_near(wanted: Collection[str], names: Sequence[str], most: int = 20) -
 
 def short_names(paths: Sequence[PathLike]) -> list[str]:
     """Name paths by the last of their parts that tell them apart, without what ends them all.
+
+    Parameters
+    ----------
+    paths : sequence of path-like
+        Different paths; equal ones have equal names.
+
+    Returns
+    -------
+    list of str
+        In the same order.
 
     Examples
     --------
@@ -229,6 +308,11 @@ def short_names(paths: Sequence[PathLike]) -> list[str]:
 def masked_address(address: str) -> str:
     """Return an address without what may be a secret in it: user, path and query.
 
+    Parameters
+    ----------
+    address : str
+        URL, with a scheme or without.
+
     Examples
     --------
     >>> masked_address("https://me:key@hooks.example.org/services/T0/secret?token=1")
@@ -245,6 +329,11 @@ def masked_address(address: str) -> str:
 def printable(name: PathLike) -> str:
     r"""Spell out the bytes of a file name that are not UTF-8, so that it can be shown and stored.
 
+    Parameters
+    ----------
+    name : path-like
+        As Python decodes it, with surrogates for these bytes.
+
     Examples
     --------
     >>> printable(os.fsdecode(b"bad\xff.jpg"))
@@ -260,6 +349,13 @@ def printable(name: PathLike) -> str:
 def option_of(name: str) -> str:
     """Return how a parameter is typed on the command line.
 
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+
+    Examples
+    --------
     >>> option_of("score_thr")
     '--score-thr'
     """
@@ -267,8 +363,15 @@ def option_of(name: str) -> str:
 
 
 def is_given(value: object) -> bool:
-    """Whether a value is another one than none, no, and an empty tuple; 0 is given.
+    """Whether a parameter was given a value.
 
+    Parameters
+    ----------
+    value : object
+        None, False and an empty tuple are not given; 0 is.
+
+    Examples
+    --------
     >>> is_given(0), is_given(()), is_given(False)
     (True, False, False)
     """

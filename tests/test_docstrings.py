@@ -12,9 +12,10 @@ ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .+)?")
 Named = ast.ClassDef | ast.FunctionDef
 TYPES = {"str": "str|path-like", "int": "int", "float": "float", "bool": "bool"}
 TYPES["np.ndarray"] = "ndarray|array"
-# Packages in which all public parameters are documented.
+# Packages and modules in which all public parameters are documented.
 WHOLE = ("accuracy", "api", "commands", "comparison", "counting", "detectors", "estimation")
 WHOLE += ("io", "labels", "model", "monitoring", "report", "runtime", "sites", "stability")
+WHOLE += tuple(sorted(path.name for path in PACKAGE.glob("*.py")))
 # Signatures of mmcv, and changes of an image that are all called alike: their files say how.
 TRANSFORMS = PACKAGE / "stability" / "metasets" / "transforms"
 ALIKE = {PACKAGE / "detectors" / "ops", TRANSFORMS / "corruptions.py", TRANSFORMS / "imgaug_mix.py"}
@@ -35,13 +36,19 @@ def parameters(function):
     return {name.arg for name in names if name is not None}
 
 
+def constructors(node):
+    """Functions that make an object of a class; a function has none."""
+    methods = node.body if isinstance(node, ast.ClassDef) else []
+    names = ("__init__", "__new__", "__post_init__")
+    return [part for part in methods if getattr(part, "name", "") in names]
+
+
 def taken(node):
     """What a function takes; of a class its fields, and what its constructor takes."""
     if isinstance(node, ast.FunctionDef):
         return parameters(node)
     fields = {part.target.id for part in node.body if isinstance(part, ast.AnnAssign)}
-    makers = [part for part in node.body if getattr(part, "name", "") in ("__init__", "__new__")]
-    return fields.union(*map(parameters, makers))
+    return fields.union(*map(parameters, constructors(node)))
 
 
 def wrong_entries(source):
@@ -85,11 +92,14 @@ def faults(node):
     text, stated, known = ast.get_docstring(node) or "", typed_entries(node), annotated(node)
     if not stated:
         return
+    required = {name for name, (_, default) in known.items() if default is None}
+    for function in [node] * isinstance(node, ast.FunctionDef) + constructors(node):
+        known, required = known | annotated(function), required | parameters(function)
     for name, (annotation, default) in known.items():
         kind = "" if annotation is None else ast.unparse(annotation)
         hidden = name in ("self", "cls") or name.startswith("_") or "ClassVar" in kind
         if name not in stated:
-            if not hidden and not (isinstance(node, ast.ClassDef) and default is not None):
+            if not hidden and name in required:
                 yield f"{node.name}: {name} is not documented"
         elif stated[name]:
             is_none = isinstance(default, ast.Constant) and default.value is None
@@ -102,8 +112,10 @@ def faults(node):
                 yield f"{node.name}: {name} may be None"
             if one in TYPES and not re.match(f"({TYPES[one]}|{{)", stated[name]):
                 yield f"{node.name}: {name} is of type {one}"
-    if isinstance(node, ast.FunctionDef) and "InputError" not in text:
-        raised = [part.exc for part in ast.walk(node) if isinstance(part, ast.Raise) and part.exc]
+    if "InputError" not in text:
+        raising = constructors(node) if isinstance(node, ast.ClassDef) else [node]
+        parts = [part for function in raising for part in ast.walk(function)]
+        raised = [part.exc for part in parts if isinstance(part, ast.Raise) and part.exc]
         if any("InputError" in ast.unparse(error) for error in raised):
             yield f"{node.name}: raises InputError"
 
@@ -137,7 +149,8 @@ def undocumented(body, of=""):
 
 @pytest.mark.parametrize("package", WHOLE)
 def test_all_public_parameters_are_documented(package):
-    files = (PACKAGE / package).rglob("*.py")
+    root = PACKAGE / package
+    files = [root] if root.suffix == ".py" else root.rglob("*.py")
     files = [path for path in files if not {path, *path.parents}.intersection(ALIKE)]
     bodies = [ast.parse(path.read_text(encoding="utf-8")).body for path in files]
     assert [name for body in bodies for name in undocumented(body)] == []
