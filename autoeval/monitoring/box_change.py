@@ -213,7 +213,8 @@ class ChangeModel:
         Returns
         -------
         Change
-            The value is such that the average precision stays in [0, 1].
+            The value is such that the average precision, of at least `LEAST_LEVEL` before, stays
+            in [0, 1]; the interval holds it.
         """
         # Bayesian linear regression (Rasmussen & Williams 2006, equation 2.9): uncertain slopes
         # count the more, the further a quantity moved; the noise counts always. x holds its
@@ -224,9 +225,9 @@ class ChangeModel:
         normal = float(ndtri((1 + nominal) / 2))
         below = float(np.hypot(normal * self.widening[0] * std, quantile * error))
         above = float(np.hypot(normal * self.widening[1] * std, quantile * error))
-        value = min(max(raw, -level), 1 - level)
-        lower, upper = np.clip([raw - below, raw + above], -1, 1).tolist()
-        return Change(float(value), lower, upper)
+        value = min(max(raw, -max(level, LEAST_LEVEL)), 1 - level)
+        # Not cut as the value is: the level itself is an estimate, and more may have been lost.
+        return Change(value, max(min(raw - below, value), -1.0), min(max(raw + above, value), 1.0))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

@@ -286,6 +286,23 @@ def test_the_interval_of_a_change_has_the_variance_of_each_side():
     assert change.upper - change.value == pytest.approx(0.5 * half, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("level", "moved", "expected"),
+    [
+        (0.95, 0.2, (0.05, 0.05, 0.3)),  # .2 more than .95 is more than 1
+        (0.3, -0.2, (-0.2, -0.3, -0.1)),
+        (0.3, -0.5, (-0.3, -0.6, -0.3)),
+        (0.0, -0.2, (-0.05, -0.3, -0.05)),  # nothing is left, and some may have been there
+        (0.95, 0.97, (0.05, 0.05, 1.0)),
+    ],
+)
+def test_the_interval_of_a_change_holds_its_value(level, moved, expected):
+    """By hand: a sampling error of .1 at the quantile, and no other."""
+    model = ChangeModel(np.ones(4), np.array([1.0, 0, 0, 0]), np.zeros((4, 4)), 0.0)
+    change = model.change(np.array([moved, 0, 0, 0]), level, (0.05, np.zeros(4)), 2.0, 0.9)
+    assert (change.value, change.lower, change.upper) == pytest.approx(expected)
+
+
 def test_uncertain_slopes_count_by_how_far_boxes_moved_beyond_chance():
     """By hand: a movement of .3 with the error .1; slopes with the variance .04, no noise."""
     covariance = np.diag([0.04, 0, 0, 0])
