@@ -74,7 +74,7 @@ def compare_at_sites(
     Raises
     ------
     InputError
-        If `check_fits` refuses the estimators, or `known` names another site.
+        If `check_fits` refuses the estimators, or `known` names another site or is not in [0, 1].
     """
     known = known or {}
     candidate = candidate.for_target(current.target)
@@ -85,6 +85,8 @@ def compare_at_sites(
             f"--against-known names {listed(unknown)}. Expected sites where both detectors "
             f"were run: {listed(list(sites), 10)}."
         )
+    for value in known.values():
+        check_fits(fits, accuracy={CANDIDATE: value})
     rows, warnings = [], list[Notice]()
     for site, read in sites.items():
         try:

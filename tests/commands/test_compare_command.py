@@ -15,7 +15,9 @@ from autoeval.cli import main
 from autoeval.commands.command_line import known_at_sites
 from autoeval.commands.compare import STATUS
 from autoeval.comparison.paired_labels import BY_DIFFERENCE
+from autoeval.errors import InputError
 from autoeval.labels.plan_folder import load_plan
+from autoeval.monitoring.candidate import compare_at_sites
 
 
 @pytest.fixture(scope="module")
@@ -332,6 +334,10 @@ def test_the_known_accuracy_of_another_detector_at_a_site_of_a_monitor(world, tm
     assert f"{100 * ends[0]:.1f}" in shown
     assert main([*given, "--against-known", "shed=45.5"]) == 2
     assert "Expected sites where both detectors were run: gate, yard" in capsys.readouterr().err
+    weak, strong = (autoeval.AccuracyEstimator.load(world / name) for name in ("weak", "strong"))
+    for value in (85.5, float("nan")):  # before a site is read
+        with pytest.raises(InputError):
+            compare_at_sites(weak, strong, {"gate": tuple}, known={"gate": value})
 
 
 @pytest.mark.parametrize(
