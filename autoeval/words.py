@@ -293,13 +293,15 @@ def short_names(paths: Sequence[PathLike]) -> list[str]:
     --------
     >>> short_names(["work/a/estimator.parquet", "work/b/estimator.parquet"])
     ['a', 'b']
+    >>> short_names(["/a/estimator.parquet", "/work/a/estimator.parquet"])
+    ['/a', 'work/a']
     """
     whole = [Path(path) for path in paths]
     while len({path.name for path in whole}) == 1 < len(whole) and whole[0].parent.name:
         whole = [path.parent for path in whole]
     names = [str(path) for path in whole]
     for depth in range(1, 1 + max((len(path.parts) for path in whole), default=0)):
-        names = ["/".join(path.parts[-depth:]) for path in whole]
+        names = [Path(*path.parts[-depth:]).as_posix() for path in whole]
         if len(set(names)) == len(names):
             break
     return names
