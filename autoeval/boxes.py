@@ -223,8 +223,8 @@ def overlapping_pairs(
     first = np.searchsorted(b_cell[order], a_cell)
     counts = np.searchsorted(b_cell[order], a_cell, side="right") - first
     sides = [np.ascontiguousarray(side) for side in (*a.T, *b.T)]
-    a_area = np.multiply(*written_sides(a).T)
-    b_area = a_area if b is a else np.multiply(*written_sides(b).T)
+    a_area = np.multiply(*_written_sides(a).T)
+    b_area = a_area if b is a else np.multiply(*_written_sides(b).T)
     pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     # in parts of few more than `MOST_PAIRS` pairs, so that memory is bounded
     part_of_row = np.cumsum(counts) // MOST_PAIRS
@@ -253,27 +253,18 @@ def overlapping_pairs(
     return rows, columns, overlaps
 
 
-def written_sides(boxes: np.ndarray) -> np.ndarray:
+def _written_sides(boxes: np.ndarray) -> np.ndarray:
     """Return width and height of boxes of files that write them, to the last bit.
 
     In double precision ``(x + w) - x`` differs from w by its rounding, which decides where an
     overlap equals a threshold, as those of boxes with few decimals often do. Of numbers with up to
     `DECIMALS` decimals the nearest double is w; others are left as they are.
 
-    Parameters
-    ----------
-    boxes : ndarray of shape (N, 4), float64
-        xyxy, made of left, top, width and height.
+    boxes (N, 4): xyxy, made of left, top, width and height
+    Returned (N, 2): width and height
 
-    Returns
-    -------
-    ndarray of shape (N, 2), float64
-        Width and height.
-
-    Examples
-    --------
     >>> box = np.array([[5.3, 0.0, 5.3 + 0.7, 1.0]])
-    >>> box[0, 2] - box[0, 0], written_sides(box)[0, 0]
+    >>> box[0, 2] - box[0, 0], _written_sides(box)[0, 0]
     (np.float64(0.7000000000000002), np.float64(0.7))
     """
     sides = boxes[:, 2:] - boxes[:, :2]
