@@ -71,7 +71,13 @@ class KindClassifier:
 
 
 def categories_of(kinds: Sequence[str]) -> list[int]:
-    """Return the index into `KINDS` of each vehicle."""
+    """Return the index into `KINDS` of each vehicle.
+
+    Parameters
+    ----------
+    kinds : sequence of str
+        What each vehicle is, one of `KINDS`.
+    """
     return [KINDS.index(kind) for kind in kinds]
 
 

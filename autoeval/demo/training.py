@@ -193,7 +193,15 @@ def _device_name() -> str:
 def summarise_losses(*scalars: PathLike) -> list[dict[str, float]]:
     """Return the last reported losses of every epoch.
 
-    scalars: mmengine's files; a training that was interrupted leaves one for each start, in order.
+    Parameters
+    ----------
+    *scalars : path-like
+        Files of mmengine; a training that was interrupted leaves one for each start, in order.
+
+    Returns
+    -------
+    list of dict
+        One for each epoch: ``epoch``, and each loss by its name.
     """
     epochs: dict[int, dict[str, float]] = {}
     rows = [json.loads(line) for path in scalars for line in Path(path).read_text().splitlines()]
@@ -232,7 +240,18 @@ def export_checkpoint(
 
 
 def read_training_log(checkpoint: PathLike) -> dict[str, Any]:
-    """Return the training log that `export_checkpoint` put into a checkpoint."""
+    """Return the training log that `export_checkpoint` put into a checkpoint.
+
+    Parameters
+    ----------
+    checkpoint : path-like
+        The file.
+
+    Raises
+    ------
+    KeyError
+        If it was written by something else.
+    """
     return torch.load(checkpoint, map_location="cpu", weights_only=True)["meta"]["training"]
 
 
@@ -266,6 +285,17 @@ class Pictures:
 
 def measure(detector: MMDetector, environment: str, n_images: int, *, seed: int = 0) -> dict:
     """Measure a detector of ``vehicle`` on pictures of one environment, rendered in memory.
+
+    Parameters
+    ----------
+    detector : MMDetector
+        The detector.
+    environment : str
+        A key of `autoeval.roadworld.ENVIRONMENTS`.
+    n_images : int
+        How many pictures.
+    seed : int
+        Of the pictures.
 
     Returns
     -------

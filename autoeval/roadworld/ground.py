@@ -57,7 +57,13 @@ class Frame:
     dt: np.ndarray
 
     def within(self, distance: float) -> np.ndarray:
-        """Share of each pixel no farther from the centre line than a distance in metres."""
+        """Share of each pixel no farther from the centre line than a distance.
+
+        Parameters
+        ----------
+        distance : float
+            Metres.
+        """
         return _band(np.abs(self.t), -1.0, distance, self.dt)
 
 

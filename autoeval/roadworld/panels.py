@@ -190,7 +190,13 @@ class Panels:
         return replace(self, points=np.stack([across, along, local[..., 2]], -1))
 
     def painted(self, colour: np.ndarray) -> Panels:
-        """Multiply the colours of the paintable panels by ``colour`` (3,)."""
+        """Multiply the colours of the paintable panels by a colour.
+
+        Parameters
+        ----------
+        colour : ndarray of shape (3,)
+            BGR, in [0, 1].
+        """
         return replace(
             self, colours=np.where(self.paint[:, None], self.colours * colour, self.colours)
         )

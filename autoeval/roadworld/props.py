@@ -76,7 +76,13 @@ def street_lamp() -> Panels:
 
 
 def crate(rng: np.random.Generator) -> Panels:
-    """Make a skip, a stack of goods or a shipping container: a box that is no vehicle."""
+    """Make a skip, a stack of goods or a shipping container: a box that is no vehicle.
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of all chance.
+    """
     builder, colour = Builder(), CRATES[rng.integers(len(CRATES))] * rng.uniform(0.7, 1.2)
     length, width, height = rng.uniform(1.0, 2.2, 3) * [1, 1, 0.7]
     if rng.random() < 0.4:
@@ -90,7 +96,13 @@ def crate(rng: np.random.Generator) -> Panels:
 
 
 def trailer(rng: np.random.Generator) -> Panels:
-    """Make a parked trailer: a box on two small wheels, without windows, lamps or a cab."""
+    """Make a parked trailer: a box on two small wheels, without windows, lamps or a cab.
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of all chance.
+    """
     builder, colour = Builder(), WALLS[rng.integers(len(WALLS))] * rng.uniform(0.8, 1.2)
     length, height = rng.uniform(2.2, 5.0), rng.uniform(1.0, 2.3)
     box = (-length / 2, length / 2, 1.8)

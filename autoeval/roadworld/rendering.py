@@ -70,6 +70,11 @@ class Flame:
 def ground_light(scene: Scene) -> np.ndarray | None:
     """Light that lamps add to the ground.
 
+    Parameters
+    ----------
+    scene : Scene
+        What is to be seen.
+
     Returns
     -------
     ndarray of shape (H, W, 3), float32, or None
@@ -177,7 +182,13 @@ class Rendering:
 
 
 def render(scene: Scene) -> Rendering:
-    """Render a scene with a painter's algorithm over whole objects."""
+    """Render a scene with a painter's algorithm over whole objects.
+
+    Parameters
+    ----------
+    scene : Scene
+        What is to be seen.
+    """
     camera, light = scene.camera, scene.light
     canvas = _backdrop(scene)
     owner = np.zeros(canvas.shape[:2], np.uint8)
@@ -298,12 +309,24 @@ class DrawingList:
         self.colours = self._lit(points, albedo, light).tolist()
 
     def rows(self, index: int) -> list[int]:
-        """Rows of one solid that face the camera, in drawing order."""
+        """Rows of one solid that face the camera, in drawing order.
+
+        Parameters
+        ----------
+        index : int
+            Of the solid.
+        """
         rows = self.starts[index] + _part_order(self.solids[index], self.camera)
         return rows[self.facing[rows]].tolist()
 
     def extent(self, index: int) -> np.ndarray:
-        """Box (4,) xyxy around the projected vertices of one solid, pixels, not clipped."""
+        """Box (4,) xyxy around the projected vertices of one solid, pixels, not clipped.
+
+        Parameters
+        ----------
+        index : int
+            Of the solid.
+        """
         pixels = self.pixels[self.starts[index] : self.starts[index + 1]]
         return np.concatenate([pixels.min((0, 1)), pixels.max((0, 1))])
 
@@ -353,7 +376,13 @@ def _part_order(panels: Panels, camera: Camera) -> np.ndarray:
 
 
 def shade(scene: Scene) -> np.ndarray:
-    """Share of the sun's light that reaches the ground at each pixel, (H, W) float32."""
+    """Share of the sun's light that reaches the ground at each pixel, (H, W) float32.
+
+    Parameters
+    ----------
+    scene : Scene
+        What is to be seen.
+    """
     sun = scene.light.sun
     across = np.hypot(sun[0], sun[1])
     away = -sun[:2] / across * min(across / sun[2], LONGEST)

@@ -63,7 +63,15 @@ class Scene:
 
 
 def draw_scene(environment: Environment, rng: np.random.Generator) -> Scene:
-    """Draw one scene of an environment."""
+    """Draw one scene of an environment.
+
+    Parameters
+    ----------
+    environment : Environment
+        Place, time, weather and camera, each with its range.
+    rng : Generator
+        Source of all chance.
+    """
     camera = Camera(
         height=rng.uniform(*environment.height),
         pitch=np.deg2rad(rng.uniform(*environment.pitch)),

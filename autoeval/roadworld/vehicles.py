@@ -94,7 +94,13 @@ def vehicle_panels(kind: str) -> Panels:
 
 
 def random_paint(rng: np.random.Generator) -> np.ndarray:
-    """Draw a BGR body colour (3,)."""
+    """Draw a BGR body colour (3,).
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of all chance.
+    """
     colour = PAINTS[rng.choice(len(PAINTS), p=PAINT_SHARES)]
     return np.clip(colour * rng.uniform(0.8, 1.15) + rng.normal(0, 0.03, 3), 0.03, 1)
 
