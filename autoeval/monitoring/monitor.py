@@ -334,6 +334,8 @@ class SiteWindows:
         self.n_begun, self.learning = baseline_of(settings.baseline, images, self.windows, now)
         self.n_baseline = 0 if self.learning else self.n_begun
         self.n_dropped = 0
+        of_images = (images["kept"] | (images["unreadable"] != "")).to_numpy(bool)
+        self._present = [bool(of_images[window.places].all()) for window in self.windows]
         self._sites: dict[int, Site] = {}
         self._rows: list[dict[str, Any]] = []
         self._steady: list[dict[str, np.ndarray]] = []
@@ -361,13 +363,12 @@ class SiteWindows:
         """
         columns = self.images[["name", "stamp", "unreadable"]].to_numpy()
         digests = [_digest(repr(columns[window.places].tolist())) for window in self.windows]
-        of_images = (self.images["kept"] | (self.images["unreadable"] != "")).to_numpy(bool)
-        present = [bool(of_images[window.places].all()) for window in self.windows]
-        n = self.n_baseline
+        n, present = self.n_baseline, self._present
         for k, window in enumerate(self.windows):
             compared = [*range(n), *range(max(n, k + 1 - SCALES[-1]), k)] if 0 < n <= k else []
+            number = k + 1 - n if compared else 0  # of the look, which a late window moves
             digest = _digest(
-                "".join([digests[k], str(k < n), *(digests[place] for place in compared)])
+                "".join([digests[k], f"{k < n} {number}", *(digests[place] for place in compared)])
             )
             kept_digest, row = kept.get((self.name, window.name), ("", None))
             complete = present[k] and all(present[place] for place in compared if place < n)
@@ -460,7 +461,9 @@ class SiteWindows:
         n, shared = self.n_baseline, self.shared
         first = max(n, k + 1 - SCALES[-1])
         base = [place for place in range(n) if len(self._site(place))]
-        later = [place for place in range(first, k + 1) if len(self._site(place))]
+        # of a window whose boxes were dropped (--keep) only images without any are left
+        later = [place for place in range(first, k + 1) if self._present[place]]
+        later = [place for place in later if len(self._site(place))]
         counted, shown = self._likely([*base, *later])
         numbers = {place: self._numbers(place, counted, shown) for place in (*base, *later)}
         steady = [_means(numbers[place]) for place in base]

@@ -235,7 +235,9 @@ class SiteCategories:
         new_site = Site(boxes_of_passes[0], reference=reference)
         categories = named_categories(self.of_site.get(site) or self.named, self.of_fit)
         if categories is not None:
-            new_site = new_site.as_categories(list(categories), words_of(categories))
+            words = words_of(categories)
+            new_site = replace(new_site, detector_words=words)
+            new_site = new_site.as_categories(list(categories), words)
         present = tuple(
             categories or self.words
         )  # those of a single site count there, found or not
@@ -263,12 +265,12 @@ class SiteCategories:
             If `present` names another category, or no word of a category is known.
         """
         checked_present(self.present, None, tuple(self.named or self.of_fit or known_words))
-        categories = [self.named, *self.of_site.values()]
+        given = filter(None, (self.named, *self.of_site.values()))
+        requested = [named_categories(categories, self.of_fit) or {} for categories in given]
         return [
             warning
-            for requested in categories
-            if requested
-            for warning in check_words(requested, set(known_words))
+            for categories in requested
+            for warning in check_words(categories, set(known_words))
         ]
 
 

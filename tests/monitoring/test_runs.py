@@ -1,0 +1,98 @@
+"""Equal images give equal numbers however they came: in one run or several, with --keep or not."""
+
+import json
+import shutil
+import sqlite3
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+from commands.predicted_world import HEIGHT, WIDTH, write_world
+
+import autoeval
+
+WORDS = ["thing 0", "thing 1", "thing 2"]
+A_DAY = 10
+START = datetime(2026, 3, 1, 8)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    labels, predictions = write_world(folder, "val", seed=0)
+    autoeval.fit(labels, predictions, categories={"thing": WORDS}, work_dir=folder / "fit")
+    return folder
+
+
+def write_site(folder, boxes_of, days):
+    """Write `A_DAY` images of each of some days, which show what a function gives of each."""
+    folder.mkdir(exist_ok=True)
+    images, rows = [], []
+    for day in days:
+        for k in range(A_DAY):
+            name = f"{A_DAY * day + k:04}.jpg"
+            taken = START + timedelta(days=day, minutes=30 * k)
+            size = {"height": HEIGHT, "width": WIDTH}
+            images.append({"id": len(images), "file_name": name, "datetime": f"{taken}", **size})
+            rows += [{**row, "image_id": images[-1]["id"]} for row in boxes_of(day, k)]
+    categories = [{"id": k, "name": word} for k, word in enumerate(WORDS)]
+    document = {"images": images, "annotations": rows, "categories": categories}
+    (folder / "gate.json").write_text(json.dumps(document))
+
+
+def half_empty(day, k):
+    """Three sure boxes and an unsure one in every second image, of new random sizes."""
+    rng = np.random.default_rng([day, k])
+    rows = []
+    for n in range(4 * (k % 2)):
+        score = 0.8 + 0.1 * rng.random() if n else 0.01
+        box = [20 + 150 * n, 50, *(60 + 20 * rng.random(2)).tolist()]
+        rows.append({"category_id": 0, "bbox": box, "score": score})
+    return rows
+
+
+def run(world, folder, **options):
+    given = {"work_dir": folder / "work", "baseline": "6d", **options}
+    return autoeval.monitor(world / "fit", folder / "sites", **given)["gate"]
+
+
+def numbers(site):
+    table = site.to_pandas()
+    return table[["value", "change", "change_lower", "change_upper", "p", "boxes", "score"]]
+
+
+def test_a_category_of_the_fit_is_named_without_its_words(world, tmp_path):
+    write_site(tmp_path / "sites", half_empty, range(8))
+    expected = numbers(run(world, tmp_path))
+    for categories in (["thing"], {"thing": ["thing"]}, {"thing": WORDS}):
+        shutil.rmtree(tmp_path / "work")
+        assert numbers(run(world, tmp_path, categories=categories)).equals(expected)
+
+
+def test_of_days_whose_boxes_were_dropped_no_image_is_looked_at(world, tmp_path):
+    """Only images without a box were left of them, as if the site had gone dark: p was .001."""
+    for last in range(8, 13):
+        write_site(tmp_path / "sites", half_empty, range(last))
+        site = run(world, tmp_path, keep="1d")
+    assert site.state == "ok" and site.to_pandas()["p"].min() > 0.05
+
+
+def looks_of(folder):
+    """Return the number of the look of each window after the baseline."""
+    with sqlite3.connect(folder / "work/monitor.sqlite") as db:
+        rows = db.execute("SELECT content FROM windows ORDER BY window").fetchall()
+    looks = [json.loads(content)["look"] for (content,) in rows]
+    return [look["number"] for look in looks if look]
+
+
+def test_late_days_give_the_numbers_of_days_in_their_order(world, tmp_path):
+    """A late day moves the number of each look after it, by which --false-alarms are spent."""
+    folders = tmp_path / "late", tmp_path / "ordered"
+    for folder, late in zip(folders, ([6, 7], []), strict=True):
+        folder.mkdir()
+        for days in ([day for day in range(20) if day not in late], range(20)):
+            write_site(folder / "sites", half_empty, days)
+            run(world, folder)
+    late, ordered = (run(world, folder) for folder in folders)
+    assert numbers(late).equals(numbers(ordered))
+    assert looks_of(folders[0]) == looks_of(folders[1]) == [*range(1, 15)]
