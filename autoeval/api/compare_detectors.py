@@ -246,7 +246,6 @@ def compare(
             [by_folder.get(name, name) for name in trained_here],
             {by_folder.get(name, name): value for name, value in (known or {}).items()},
         ),
-        categories=categories,
         level=level,
         seed=seed,
     )

@@ -225,16 +225,21 @@ def monitor(
         if isinstance(box_source, Predictions):
             assert against_predictions is not None
             sites, lost = sites_of_predictions(
-                fitted, candidate_fit, box_source, against_predictions, of_sites, images
+                fitted,
+                candidate_fit,
+                box_source,
+                against_predictions,
+                of_sites,
+                images_list=images,
+                depth=depth,
             )
         else:
             _observe(
                 candidate_fit, box_source, files, Path(work_dir), time, depth, boxes.get("device")
             )
-            sites = sites_of_records(store, MonitorStore(store.folder / CANDIDATE), of_sites)
-        table, not_compared = compare_at_sites(
-            fitted, candidate_fit, sites, categories=of_sites.named, known=against_known
-        )
+            stores = store, MonitorStore(store.folder / CANDIDATE)
+            sites = sites_of_records((fitted, candidate_fit), stores, of_sites)
+        table, not_compared = compare_at_sites(fitted, candidate_fit, sites, known=against_known)
         monitored = replace(monitored, candidate=(table, (*lost, *not_compared)))
     return replace(monitored, pictures={image.image_id: image.path for image in files})
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.accuracy.measures import OperatingPoint
-from autoeval.boxes import Categories, same_boxes
+from autoeval.boxes import same_boxes
 from autoeval.comparison.common_ground import (
     check_fits,
     on_common_ground,
@@ -110,7 +110,6 @@ def compare_sites(
     labels: SiteLabels | None = None,
     *,
     facts: DetectorFacts | None = None,
-    categories: Categories | None = None,
     level: float = 0.9,
     seed: int = 0,
 ) -> Comparison:
@@ -129,8 +128,6 @@ def compare_sites(
         Labels of some of the images.
     facts : DetectorFacts, optional
         What is known of the detectors.
-    categories : Categories, optional
-        The detector's words for each category, where the site was read with them.
     level : float
         Nominal coverage of the intervals.
     seed : int
@@ -178,7 +175,7 @@ def compare_sites(
         levels |= by_labels
         of_labels = [*paired.warnings, *of_labels]
     pairs = {
-        (a.name, b.name): _difference(a, b, target, categories or {}, paired, level)
+        (a.name, b.name): _difference(a, b, target, paired, level)
         for a, b in itertools.combinations(sides, 2)
     }
     warnings += _warnings(sides, pairs, target, of_labels)
@@ -232,7 +229,6 @@ def _difference(
     a: ComparedDetector,
     b: ComparedDetector,
     target: str,
-    categories: Categories,
     paired: PairedLabels | None,
     level: float,
 ) -> PairDifference:
@@ -246,8 +242,6 @@ def _difference(
         On common ground.
     target : str
         What is compared.
-    categories : Categories
-        What categories are called on the labelled sets, in addition to their own names.
     paired : PairedLabels, optional
         Labels of both.
     level : float
@@ -255,7 +249,7 @@ def _difference(
     """
     names = a.site.boxes.categories
     k = 0 if paired is None else len(paired.sample.images)
-    free = compare_label_free(a, b, target, categories, level)
+    free = compare_label_free(a, b, target, level)
     same = same_boxes(a.site.boxes, b.site.boxes)
     whole = LabelDifference(NOTHING, free.whole, free.whole)
     differences = [LabelDifference(NOTHING, value, value) for value in free.differences]

@@ -555,7 +555,7 @@ def outlook_of(
         Of the first detector: at a threshold the variance of a labelled image is twice its own, as
         of two detectors that are independent.
     """
-    free = compare_label_free(a, b, target, {}, level)
+    free = compare_label_free(a, b, target, level)
     if free.outlook is not None:
         return free.outlook
     # at a threshold, of two detectors that are taken to be independent

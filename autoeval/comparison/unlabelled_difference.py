@@ -53,7 +53,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -803,7 +803,6 @@ def compare_label_free(
     a: ComparedDetector,
     b: ComparedDetector,
     target: str,
-    categories: Mapping[str, Sequence[str]],
     level: float,
 ) -> LabelFree:
     """Compare two detectors on the same images and categories.
@@ -818,13 +817,13 @@ def compare_label_free(
         The difference is of the first less the second.
     target : str
         What is compared.
-    categories : mapping of str to sequence of str
-        What categories are called on the labelled sets, in addition to their own names.
     level : float
         Nominal coverage of the intervals that are forecast.
     """
     names = a.site.boxes.categories
-    words = [(name, *categories.get(name, ())) for name in names]
+    category_of = [*a.site.detector_words.items(), *b.site.detector_words.items()]
+    # what each is called on the labelled sets: its own name, or the words that it was given
+    words = [(name, *(word for word, of in category_of if of == name)) for name in names]
     carried, log_odds = known_on_labels(a.rows, b.rows, target, words)
     if OperatingPoint.of(target):
         differences = list(map(_independent, a.category_accuracies, b.category_accuracies))

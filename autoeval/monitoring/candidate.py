@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from autoeval.boxes import Categories
 from autoeval.comparison.common_ground import check_fits
 from autoeval.comparison.compare_sites import DetectorFacts, compare_sites
 from autoeval.errors import InputError
@@ -17,7 +17,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Predictions
 from autoeval.io.predictions.category_words import read_names
 from autoeval.model.pair_table import REFERENCE_AP
-from autoeval.monitoring.monitor_store import MonitorStore
+from autoeval.monitoring.monitor_store import MonitorStore, site_of
 from autoeval.monitoring.monitored import SiteCategories
 from autoeval.monitoring.read_sites import find_results
 from autoeval.monitoring.windows import in_time
@@ -39,7 +39,6 @@ def compare_at_sites(
     candidate: AccuracyEstimator,
     sites: Mapping[str, ReadSites],
     *,
-    categories: Categories | None = None,
     level: float = 0.9,
     known: Mapping[str, float] | None = None,
 ) -> tuple[pd.DataFrame, tuple[Notice, ...]]:
@@ -52,8 +51,6 @@ def compare_at_sites(
     sites : mapping of str to callable
         By name, what reads what both detectors found there; see `sites_of_predictions` and
         `sites_of_records`.
-    categories : Categories, optional
-        The detector's words for each category.
     level : float
         Nominal coverage of the intervals.
     known : mapping of str to float, optional
@@ -96,7 +93,6 @@ def compare_at_sites(
                 fits,
                 sites_of_both,
                 facts=DetectorFacts(accuracy=known_accuracy),
-                categories=categories,
                 level=level,
             )
         except InputError as error:
@@ -117,7 +113,9 @@ def sites_of_predictions(
     files: Predictions,
     against: PathLike,
     categories: SiteCategories,
+    *,
     images_list: PathLike | None = None,
+    depth: int | None = None,
 ) -> tuple[dict[str, ReadSites], tuple[Notice, ...]]:
     """Find the sites of which there are predictions of both detectors.
 
@@ -133,7 +131,9 @@ def sites_of_predictions(
     categories : SiteCategories
         Which categories count at each site.
     images_list : path-like, optional
-        A folder with ``SITE.txt``, ``SITE.json`` or a folder ``SITE``: all images of a site.
+        All images of each site; see `find_results`.
+    depth : int, optional
+        How many folders name a site; by default each file is a site.
 
     Returns
     -------
@@ -145,7 +145,8 @@ def sites_of_predictions(
     Raises
     ------
     InputError
-        If a path is no folder, no site is in both, or there are several references.
+        If a path is no folder, no site is in both, a site is of several files, or there are several
+        references.
     """
     if len(files.references) > 1:
         raise InputError(f"Expected one --reference but got {listed(files.references)}.")
@@ -155,7 +156,16 @@ def sites_of_predictions(
             raise InputError(
                 f"{path} is no folder: --against compares folders with SITE.json for each site."
             )
-    current_files, candidate_files = _files_by_site(predictions), _files_by_site(against)
+    reference = next(iter(files.references), None)
+    found = find_results(predictions, reference=reference, image_list=images_list)
+    current_files = {file.name: file for file in found}
+    candidate_files = {file.name: file for file in find_results(against)}
+    if parts := [name for name in current_files if site_of(f"{name}/", depth) != name]:
+        raise InputError(
+            f"--against compares one file of each site, but with --depth {depth} "
+            f"{listed(parts, most=2)} are parts of sites: give folders with SITE.json, or leave "
+            "out --against."
+        )
     common = [site for site in current_files if site in candidate_files]
     if not common:
         raise InputError(
@@ -164,25 +174,23 @@ def sites_of_predictions(
         )
 
     def read(site: str) -> tuple[Site, Site]:
-        images = _images_of(site, images_list)
+        file = current_files[site]
+        images = file.images() if file.folder else file.image_list
         of_site = categories.of_site.get(site)
         named = of_site or categories.named
         present = list(of_site or categories.present)
-        first = _of_site(current, current_files[site], site)
-        second = _of_site(candidate, candidate_files[site], site)
+        first = of_detector(current, file.path, file.reference)
+        second = of_detector(candidate, candidate_files[site].path, file.reference)
         return (
             current.read_site(first, images=images, categories=named, present=present),
             candidate.read_site(second, images=images, categories=named, present=present),
         )
 
-    of_reference = {
-        site: path for folder in files.references for site, path in _files_by_site(folder).items()
-    }
-
-    def _of_site(fitted: AccuracyEstimator, path: Path, site: str) -> Predictions:
-        if site not in of_reference or REFERENCE_AP not in fitted.rows_:
+    def of_detector(
+        fitted: AccuracyEstimator, path: Path, reference: PathLike | None
+    ) -> Predictions:
+        if reference is None or REFERENCE_AP not in fitted.rows_:
             return replace(files, path=path, reference=None, reference_names={})
-        reference = of_reference[site]
         return replace(files, path=path, reference=reference, reference_names=reference_names)
 
     lost = tuple(
@@ -194,33 +202,37 @@ def sites_of_predictions(
 
 
 def sites_of_records(
-    current: MonitorStore, candidate: MonitorStore, categories: SiteCategories
+    fits: Sequence[AccuracyEstimator], stores: Sequence[MonitorStore], categories: SiteCategories
 ) -> dict[str, ReadSites]:
     """Find the sites of the current detector, to read what both detectors observed there.
 
     Parameters
     ----------
-    current, candidate : MonitorStore
+    fits : sequence of AccuracyEstimator
+        Of the current detector and of the candidate.
+    stores : sequence of MonitorStore
         What each observed.
     categories : SiteCategories
-        The categories that are given; by default those that either has found.
+        The categories that are given; by default those of each fit, or those that either has found.
     """
-    indices = current.index(), candidate.index()
+    indices = [store.index() for store in stores]
 
     def read(site: str) -> tuple[Site, Site]:
         sites = []
-        for store, index in zip((current, candidate), indices, strict=True):
-            in_words = replace(categories, words=store.add_words(()))
-            images = in_time(index[(index["site"] == site) & (index["unreadable"] == "")])
+        for fitted, store, index in zip(fits, stores, indices, strict=True):
+            words, of_fit = store.add_words(()), fitted.categories_
+            in_words = replace(categories, words=words, of_fit=of_fit)
+            images = in_time(index[index["site"] == site])
+            # of a time whose boxes were dropped (--keep) only images without any are left
+            dropped = ~images["kept"].to_numpy()
+            dropped = (
+                np.logical_or.accumulate(dropped) & np.logical_or.accumulate(dropped[::-1])[::-1]
+            )
+            images = images[(images["unreadable"] == "") & ~dropped]
             sites.append(in_words.site(site, store.read(images["name"].tolist())))
         return sites[0], sites[1]
 
     return {str(site): partial(read, str(site)) for site in indices[0]["site"].unique()}
-
-
-def _files_by_site(folder: PathLike) -> dict[str, Path]:
-    """Return the results file of each site, at any depth, as a monitor names them."""
-    return {file.name: file.path for file in find_results(folder)}
 
 
 def _of_candidate(pairs: pd.DataFrame) -> Mapping[str, object]:
@@ -246,10 +258,3 @@ def _of_current(ranking: pd.DataFrame, measured: float) -> Mapping[str, object]:
         "by_known_lower": float(row["value_lower"]),
         "by_known_upper": float(row["value_upper"]),
     }
-
-
-def _images_of(site: str, folder: PathLike | None) -> Path | None:
-    if folder is None:
-        return None
-    candidates = (Path(folder) / name for name in (f"{site}.txt", f"{site}.json", site))
-    return next((path for path in candidates if path.exists()), None)

@@ -1,0 +1,127 @@
+"""Another detector at the sites of a monitor is compared there as `autoeval.compare` has it."""
+
+import json
+import shutil
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+from comparison.two_detectors import site_labels, write_detectors
+
+import autoeval
+from autoeval.api import load_estimator
+from autoeval.errors import InputError
+from autoeval.monitoring.candidate import sites_of_records
+from autoeval.monitoring.monitor_store import CameraImage, MonitorStore, box_rows
+from autoeval.monitoring.monitored import SiteCategories
+
+NAMES = ("weak", "strong")
+THING = {"thing": ["thing 0", "thing 1"]}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = write_detectors(tmp_path_factory.mktemp("against"))
+    images = json.loads(site_labels(folder).read_text())["images"]
+    for name in NAMES:
+        rows = json.loads((folder / f"site_{name}_predictions.json").read_text())
+        rows = [row for row in rows if row["image_id"] % 40]  # two have no box of either
+        (folder / f"of_{name}").mkdir()
+        (folder / f"of_{name}/gate.json").write_text(json.dumps(rows))
+    (folder / "gate.json").write_text(json.dumps({"images": images, "annotations": []}))
+    listed = [{**image, "file_name": f"gate/{image['file_name']}"} for image in images]
+    (folder / "all.json").write_text(json.dumps({"images": listed, "annotations": []}))
+    (folder / "lists").mkdir()
+    shutil.copy(folder / "gate.json", folder / "lists/gate.json")
+    return folder
+
+
+def of_monitor(world, tmp_path, **options):
+    monitored = autoeval.monitor(
+        world / "weak",
+        world / "of_weak",
+        against=world / "strong",
+        against_predictions=world / "of_strong",
+        work_dir=tmp_path,
+        **{"images": world / "lists", **options},
+    )
+    (row,) = monitored.candidate[0].to_dict("records")
+    return [row[name] for name in ("n_images", "difference", "lower", "upper")]
+
+
+def of_compare(world, **options):
+    fits = {name: world / name for name in NAMES}
+    files = [world / f"of_{name}/gate.json" for name in NAMES]
+    result = autoeval.compare(fits, files, images=world / "gate.json", **options)
+    assert result.detectors[0] == "strong"
+    row = result.overall.iloc[0]
+    return [result.n_images, *row[["difference", "lower", "upper"]]]
+
+
+@pytest.mark.parametrize("images", ["lists", "all.json"])
+def test_all_images_of_a_site_may_stand_in_a_list_of_all_sites(world, tmp_path, images):
+    """The list was not read there: images without a box were left out in silence."""
+    given = of_monitor(world, tmp_path, images=world / images)
+    assert given[0] == 80 and given == pytest.approx(of_compare(world), abs=1e-12)
+
+
+def test_categories_of_one_site_are_those_of_a_comparison(world, tmp_path):
+    """What they are called on the labelled set counts there, too."""
+    given = of_monitor(world, tmp_path, site_categories={"gate": THING})
+    assert given == pytest.approx(of_compare(world, categories=THING), abs=1e-12)
+
+
+def test_a_single_word_and_a_list_of_names_are_categories_of_a_comparison(world):
+    expected = of_compare(world, categories={"thing": ["thing 1"]})
+    assert of_compare(world, categories={"thing": "thing 1"}) == pytest.approx(expected, abs=1e-12)
+    both = of_compare(world, categories={"thing 0": ["thing 0"], "thing 1": ["thing 1"]})
+    assert of_compare(world, categories=["thing 0", "thing 1"]) == pytest.approx(both, abs=1e-12)
+
+
+def test_files_that_are_parts_of_a_site_are_refused(world, tmp_path):
+    """Each file was a row of the table, and --site-category and --against-known had no effect."""
+    for name in NAMES:
+        folder = tmp_path / name / "gate"
+        folder.mkdir(parents=True)
+        shutil.copy(world / f"of_{name}/gate.json", folder / "2026-03-01.json")
+    options = {"against": world / "strong", "against_predictions": tmp_path / "strong"}
+    options |= {"depth": 1, "work_dir": tmp_path / "work"}
+    with pytest.raises(InputError, match="--depth 1"):
+        autoeval.monitor(world / "weak", tmp_path / "weak", **options)
+
+
+def stored(folder, words, label, kept):
+    """Keep 6 images, every second one without a box, and drop the boxes of all but the last."""
+    store, start = MonitorStore(folder), datetime(2026, 3, 1)
+    store.add_words(words)
+    images = [
+        CameraImage(
+            f"gate/{k}.jpg",
+            "gate",
+            (480, 640),
+            start + timedelta(days=k),
+            box_rows(np.full((k % 2, 4), [9, 9, 99, 99]), np.full(k % 2, 0.9), label),
+            stamp=f"{k}",
+        )
+        for k in range(6)
+    ]
+    store.add(images)
+    store.forget(image.name for image in images[:-kept] if len(image.boxes))
+    return store
+
+
+def test_sites_of_records_have_the_words_of_each_fit_and_no_image_of_a_dropped_time(
+    world, tmp_path
+):
+    """Images without a box stay where those of their time were dropped (--keep): they are none."""
+    fits = []
+    for name, words in (("a", ["thing 0"]), ("b", ["thing 1"])):
+        boxes, labels = world / "set_weak_predictions.json", world / "set.json"
+        autoeval.fit(labels, boxes, categories={"thing": words}, work_dir=tmp_path / name)
+        fits.append(load_estimator(tmp_path / name))
+    words = ["thing 0", "thing 1"]
+    stores = [stored(tmp_path / "of a", words, 0, kept=2), stored(tmp_path / "of b", words, 1, 6)]
+    first, second = sites_of_records(fits, stores, SiteCategories(()))["gate"]()
+    assert [len(first), len(first.boxes)] == [3, 1]  # 0 of the baseline, 4 and 5
+    assert [len(second), len(second.boxes)] == [6, 3]
+    assert first.boxes.categories == second.boxes.categories == ("thing",)
