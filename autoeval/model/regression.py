@@ -795,6 +795,7 @@ def draw_sites(
     unseen, fitted_sites = unseen or {}, fitted_sites or {}
     table = with_target(rows, regression.target)
     site = table["site"]
+    table.pop(SITE, None)  # of some rows: `distribution` reads it for all of them
     table.setdefault(COUNTED, np.ones(len(site), bool))
     table["group"] = table["source"] = np.array([NEW + name for name in site], object)
     sites, target = list(dict.fromkeys(site)), regression.target

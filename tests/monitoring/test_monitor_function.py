@@ -10,6 +10,7 @@ from commands.predicted_world import write_world
 
 import autoeval
 from autoeval.errors import InputError
+from autoeval.model.regression import draw_sites
 from autoeval.monitoring.box_change import Change
 from autoeval.monitoring.looks import SiteLook
 from autoeval.monitoring.monitor import _ranks
@@ -105,6 +106,29 @@ def test_the_probabilities_to_be_among_the_worst_add_up(world, tmp_path):
     p = {site.name: site.p_worst for site in one.sites}
     assert sum(p.values()) == pytest.approx(1) and max(p, key=p.get) == one.names[0] == "roof"
     assert all(math.isnan(site.p_worst) for site in every.sites)
+
+
+@pytest.mark.parametrize("known", ["north/gate", "roof"])  # the first one of all, and the last
+def test_a_site_of_the_fit_leaves_the_draws_of_the_others_as_they_are(world, tmp_path, known):
+    """The command was refused where another site came first; else all were drawn as this one."""
+    given = {"worst": 1, "by": "folder", "work_dir": tmp_path / "work"}
+    known_sites = {known: "val_labels"}
+    plain = autoeval.monitor(world / "fit", world / "sites", **given)
+    named = autoeval.monitor(world / "fit", world / "sites", known_sites=known_sites, **given)
+    assert sum(site.p_worst for site in named.sites) == pytest.approx(1)
+    estimator = autoeval.AccuracyEstimator.load(world / "fit/estimator.parquet")
+    expected = estimator.predict(world / "sites" / f"{known}.json", site="val_labels")
+    assert named[known].value == pytest.approx(expected.value, abs=1e-9) != plain[known].value
+    rows = []
+    for name in SKILLS:
+        site = "val_labels" if name == known else None
+        estimate = estimator.predict(world / "sites" / f"{name}.json", site=site)
+        rows.append(pd.DataFrame(estimate.site.row["rows"]).assign(site=name))
+    regression, table = estimator.regression_, pd.concat(rows, ignore_index=True)
+    of_new = draw_sites(regression, table.drop(columns="known_site"), draws=400)[1]
+    drawn = draw_sites(regression, table, draws=400, fitted_sites=known_sites)[1]
+    others = [k for k, name in enumerate(SKILLS) if name != known]
+    assert np.array_equal(drawn[:, others], of_new[:, others])
 
 
 def test_scores_that_were_not_seen_make_the_order_uncertain(world):
