@@ -359,10 +359,13 @@ class SiteWindows:
             ``n_unreadable``, ``n_boxes``, the estimate (``value`` ...), ``look`` (of
             `SiteLook.to_dict`; None in the baseline), ``means`` of the numbers behind it,
             ``shown``, and ``digest``, of the images of the window and of those that it is compared
-            with.
+            with, and of where the scores of the site's files begin.
         """
         columns = self.images[["name", "stamp", "unreadable"]].to_numpy()
-        digests = [_digest(repr(columns[window.places].tolist())) for window in self.windows]
+        of_files = sorted(self.shared.of_files.get(self.name, {}).items())  # of all its windows
+        digests = [
+            _digest(repr((of_files, columns[window.places].tolist()))) for window in self.windows
+        ]
         n, present = self.n_baseline, self._present
         for k, window in enumerate(self.windows):
             compared = [*range(n), *range(max(n, k + 1 - SCALES[-1]), k)] if 0 < n <= k else []

@@ -26,7 +26,7 @@ def world(tmp_path_factory):
 
 def write_site(folder, boxes_of, days):
     """Write `A_DAY` images of each of some days, which show what a function gives of each."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True, parents=True)
     images, rows = [], []
     for day in days:
         for k in range(A_DAY):
@@ -75,6 +75,28 @@ def test_of_days_whose_boxes_were_dropped_no_image_is_looked_at(world, tmp_path)
         write_site(tmp_path / "sites", half_empty, range(last))
         site = run(world, tmp_path, keep="1d")
     assert site.state == "ok" and site.to_pandas()["p"].min() > 0.05
+
+
+def of_all_scores(day, k):
+    """Twelve boxes an image, with scores of .01 to .9; on the last day from .25 on."""
+    rng = np.random.default_rng([day, k])
+    scores = np.linspace(0.25 if day == 8 else 0.01, 0.9, 12)
+    corners = 500 * rng.random((12, 2)) * [1, HEIGHT / WIDTH]
+    return [
+        {"category_id": 0, "bbox": [*corner, 60, 50], "score": score}
+        for corner, score in zip(corners.tolist(), scores.tolist(), strict=True)
+    ]
+
+
+def test_a_file_of_another_threshold_gives_the_numbers_of_one_run(world, tmp_path):
+    """All windows are then read from its threshold on, also those of runs before."""
+    for day in range(9):
+        write_site(tmp_path / "sites/gate", of_all_scores, [day])
+        (tmp_path / "sites/gate/gate.json").rename(tmp_path / f"sites/gate/{day}.json")
+        if day in (7, 8):
+            site = run(world, tmp_path, depth=1)
+    shutil.rmtree(tmp_path / "work")
+    assert numbers(site).equals(numbers(run(world, tmp_path, depth=1)))
 
 
 def looks_of(folder):
