@@ -93,9 +93,15 @@ def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
     Returns
     -------
     SampleAccuracy
-        The value in [-1, 1]; objects and images are those of `a`.
+        The value in [-1, 1]. For precision and F1 each has images of its own that measure it, and
+        the difference those of the one with fewer.
     """
-    return replace(a, value=a.value - b.value, influence=a.influence - b.influence)
+    return replace(
+        a,
+        value=a.value - b.value,
+        influence=a.influence - b.influence,
+        n_holding=min(a.n_holding, b.n_holding),
+    )
 
 
 @dataclass(frozen=True)
@@ -157,6 +163,9 @@ def difference_with_labels(
 ) -> LabelDifference:
     """Estimate one difference from the paired influence on labelled images.
 
+    Where all images are labelled nothing is left to estimate: a difference that they do not measure
+    is not defined, and the label-free one is none of it.
+
     Parameters
     ----------
     accuracy : SampleAccuracy
@@ -179,6 +188,8 @@ def difference_with_labels(
             sample=sample,
             variance_prior=residual,
         )
+    if accuracy.complete:
+        return LabelDifference(labels, free, labels)
     wider = replace(labels, error=ERROR_FACTOR * labels.error)
     combined = combine(labels, heavy_tailed(free, labels), conflict=math.inf).estimate
     interval = combine(wider, heavy_tailed(free, wider), conflict=math.inf).estimate

@@ -399,7 +399,7 @@ def estimate_category(
     ----------
     accuracy : SampleAccuracy
         What the labelled images say; where it is not `usable` the result is the label-free
-        estimate.
+        estimate, or nothing where all images are labelled: it is not defined then.
     sample : LabelledSample
         The labelled images.
     predicted : ndarray of shape (M,)
@@ -426,7 +426,7 @@ def estimate_category(
             small_sample_bias=small_sample_bias,
             residual=residual,
         )
-    combined = combine(difference, prior)
+    combined = combine(difference, prior if accuracy.usable or not accuracy.complete else NOTHING)
     combined = combined.moved_to(combined.estimate.value)
     n_true, n_holding = accuracy.n_true, accuracy.n_holding
     return LabelEstimates(alone, difference, prior, combined, n_true, n_holding, accuracy.measured)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -125,6 +126,61 @@ def test_a_category_without_an_object_has_no_average_precision(world, tmp_path):
     result = compared(world, labels)
     expect_coco(world, result, labels)
     assert set(result.pairs["category"]) == {"thing 0"}
+
+
+def test_by_all_labels_recall_of_a_category_without_an_object_is_not_defined(world, tmp_path):
+    """Once the label-free estimate stood there: nothing is left to estimate, and 0 of 0 is none."""
+
+    def change(content):
+        content["annotations"] = [of for of in content["annotations"] if of["category_id"] == 1]
+
+    labels = changed_labels(world, tmp_path / "labels.json", change)
+    result = compared(world, labels, target="recall", score_thr=0.3)
+    of_pair = result.pairs.set_index("category")["difference"]
+    assert of_pair["thing 0"] == pytest.approx(of_pair["all"])
+    assert math.isnan(of_pair["thing 1"])
+    fitted = AccuracyEstimator.load(world / "strong").for_target("recall@0.3")
+    (predictions,) = site_predictions(world, "strong")
+    estimated = estimate_labelled(fitted, predictions, labels)
+    assert estimated.value == pytest.approx(estimated.per_category["thing 0"]["value"])
+    assert math.isnan(estimated.per_category["thing 1"]["value"])
+
+
+@pytest.mark.parametrize("target", ["precision", "f1"])
+def test_a_difference_is_measured_where_both_detectors_have_images_that_measure_it(
+    world, tmp_path, target
+):
+    """One detector has `thing 1` over the threshold in one labelled image: too few, whichever of
+    the two is named first."""
+    images = {image["id"] for image in json.loads(site_labels(world).read_text())["images"][:20]}
+    labels = some_labels(world, tmp_path / "labels.json", images)
+    content = json.loads(labels.read_text())
+    content["annotations"] = [of for of in content["annotations"] if of["category_id"] == 1]
+    labels.write_text(json.dumps(content))
+    few, first = [], min(images)
+    for box in json.loads(text_of(world, "strong")):
+        if box["category_id"] == 2 and int(box["image_id"]) in images - {first}:
+            box["score"] *= 0.2
+        few.append(box)
+    (tmp_path / "few.json").write_text(json.dumps(few))
+    (weak,) = site_predictions(world, "weak")
+    files = {"strong": str(tmp_path / "few.json"), "weak": weak}
+    differences = []
+    for names in (["strong", "weak"], ["weak", "strong"]):
+        fits = {name: world / name for name in names}
+        result = compare(
+            fits,
+            [files[name] for name in names],
+            images=site_labels(world),
+            labels=labels,
+            target=target,
+            score_thr=0.3,
+        )
+        rows = result.pairs.set_index("category").loc["thing 1"]
+        turned = 1 if rows["a"] == "strong" else -1
+        differences.append(turned * rows["difference"])
+        assert rows["difference"] == pytest.approx(rows["label_free"])
+    assert differences[0] == pytest.approx(differences[1])
 
 
 def test_a_category_that_the_labels_do_not_declare_is_left_out_and_named(world, tmp_path):
