@@ -68,7 +68,7 @@ def detect(
     output : path-like
         The file to write, FILE.parquet: a row a box, and notes of all images and of the detector.
     img_dir : path-like, optional
-        Folder of the images that a COCO JSON or a list names.
+        Folder of the images that a COCO JSON names.
     every : str, optional
         Frames of videos: 2s for one in so many seconds, or every Nth.
     work_dir : path-like, optional

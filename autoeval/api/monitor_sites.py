@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import Unpack
@@ -81,7 +81,7 @@ def monitor(
         all images, since those without a box are not in them: a list of names in a folder a site,
         or for each file the images or a list of them.
     img_dir : path-like, optional
-        Folder of the images that a COCO JSON or a list names.
+        Folder of the images that a COCO JSON names.
     depth : int, optional
         Folders that name a site, such as 1 for camera/2026/03/02/ (default: all).
     categories : mapping of str to sequence of str, optional
@@ -265,7 +265,11 @@ def _image_files(images: Any, img_dir: Any) -> tuple[ImageFile, ...]:
     listed = find_images(images, img_dir)
     for skipped in listed.skipped:
         print(f"note: {skipped}", file=sys.stderr)
-    return tuple(image for image in listed.images if isinstance(image, ImageFile))
+    files = [image for image in listed.images if isinstance(image, ImageFile)]
+    # an id of a COCO file names no site
+    names = [PurePosixPath(image.file_name or image.image_id).as_posix() for image in files]
+    named = {name: replace(image, image_id=name) for name, image in zip(names, files, strict=True)}
+    return tuple(named.values())
 
 
 def _observe(

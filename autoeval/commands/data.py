@@ -46,7 +46,7 @@ def check(
         New images to check beside the sites: a folder, COCO JSON, video, image, pattern
         ('site/**/*.jpg'), text file of paths, or - for paths on standard input.
     img_dir : path-like, optional
-        Folder of the images that a COCO JSON or a list names.
+        Folder of the images that a COCO JSON names.
     every : str, optional
         Frames of videos: 2s for one in so many seconds, or every Nth.
     metaset : path-like, optional

@@ -132,10 +132,13 @@ class ImageFile:
         The name.
     path : Path
         Its file.
+    file_name : str
+        Its path below the folder of the images of a COCO file; else empty.
     """
 
     image_id: str
     path: Path
+    file_name: str = ""
 
     def read(self) -> np.ndarray:
         """Decode it; see `read_image`."""
@@ -183,7 +186,7 @@ def load_image_folder(
         own_images = path.parent / "images"
         folder = Path(img_dir or (own_images if own_images.is_dir() else path.parent))
         images = tuple(
-            ImageFile(image.image_id, image_path(folder, image.file_name))
+            ImageFile(image.image_id, image_path(folder, image.file_name), image.file_name)
             for image in coco_images(path, read_json(path, "annotation file"), warnings)
         )
     else:

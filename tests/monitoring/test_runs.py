@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 from commands.predicted_world import HEIGHT, WIDTH, write_world
+from monitoring import fake_cameras
 
 import autoeval
 
@@ -118,3 +119,27 @@ def test_late_days_give_the_numbers_of_days_in_their_order(world, tmp_path):
     late, ordered = (run(world, folder) for folder in folders)
     assert numbers(late).equals(numbers(ordered))
     assert looks_of(folders[0]) == looks_of(folders[1]) == [*range(1, 15)]
+
+
+def test_a_coco_file_of_images_to_run_on_names_the_sites_as_their_folder_does(tmp_path):
+    """Its ids were taken for names, so that all images were of one site in no folder."""
+    for k, name in enumerate(("gate", "yard")):
+        fake_cameras.write_camera(tmp_path / "images" / name, 10, 120 + 80 * k, seed=k)
+    paths = sorted((tmp_path / "images").rglob("*.png"))
+    images = [
+        {"id": k, "file_name": f"./{path.relative_to(tmp_path / 'images')}"}
+        for k, path in enumerate(paths)
+    ]
+    (tmp_path / "all.json").write_text(json.dumps({"images": images, "annotations": []}))
+    fitted, given = fake_cameras.estimator(), {"by": "every:5"}
+    values = []
+    for source in ("all.json", "images"):
+        monitored = autoeval.monitor(
+            fitted,
+            fake_cameras.detector(),
+            images=tmp_path / source,
+            work_dir=tmp_path / f"of {source}",
+            **given,
+        )
+        values.append({site.name: (site.n_images, site.value) for site in monitored.sites})
+    assert values[0] == values[1] and values[0].keys() == {"gate", "yard"}

@@ -66,7 +66,7 @@ class MapOptions(TaskOptions, PerturbedOptions, PassOptions, total=False):
         Estimate on these: a folder, COCO JSON, video, image, pattern ('site/**/*.jpg'), text file
         of paths, or - for paths on standard input.
     img_dir : path-like
-        Folder of the images that a COCO JSON or a list names.
+        Folder of the images that a COCO JSON names.
     every : str
         Frames of videos: 2s for one in so many seconds, or every Nth.
     categories : mapping of str to sequence of str
