@@ -221,8 +221,6 @@ def measure_sample(
     ranking: RankedDetections,
     target: str = "mAP",
     weights: np.ndarray | None = None,
-    *,
-    complete: bool = False,
 ) -> SampleAccuracy:
     """Measure one category as `measure_levels`, or at a threshold such as ``recall@0.3``.
 
@@ -234,14 +232,12 @@ def measure_sample(
         ``mAP``, ``mAP50``, ``mAP75``, or a measure at a score threshold.
     weights : ndarray of shape (k,), optional
         Inverse inclusion probabilities, where they differ.
-    complete : bool
-        Whether these are all images of the pool.
     """
     point = OperatingPoint.of(target)
     if point is None:
-        return measure_levels(ranking, weights, complete=complete)[target]
+        return measure_levels(ranking, weights)[target]
     counts = image_counts(ranking, point.score_thr, point.level)
-    return replace(measure_counts(point.measure, counts, weights), complete=complete)
+    return measure_counts(point.measure, counts, weights)
 
 
 def measure_counts(

@@ -68,6 +68,7 @@ THRESHOLDS = (0.2, 0.3, 0.5)  # at which the influence on precision, recall and 
 INVERSE_PENALTY = 0.03  # on slopes, for standardised features
 PENALTY_OF_FALSE_NEGATIVES = 0.1  # on slopes, beside the mean loss of an image
 SAMPLE_SIZES = (10, 20)
+DRAWS = 40  # samples of each of these sizes
 USUAL = 0.35  # b over 37 pairs of site and category, with YOLO26-nano
 USUAL_WEIGHT = 0.05**2  # of `USUAL`: a site with twenty labelled boxes in a sample
 
@@ -532,20 +533,16 @@ def _logistic(x: np.ndarray, matched: np.ndarray, weights: np.ndarray) -> tuple[
     return fit[:-1], float(fit[-1])
 
 
-def measure_small_sample_bias(
-    ranking: RankedDetections, *, draws: int = 40, seed: int = 0
-) -> tuple[float, float]:
+def measure_small_sample_bias(ranking: RankedDetections) -> tuple[float, float]:
     """Measure by how much the mAP of a few images exceeds that of all N, on average.
+
+    The average is over `DRAWS` simple random samples of each size in `SAMPLE_SIZES` that is less
+    than N; those without an object do not count.
 
     Parameters
     ----------
     ranking : RankedDetections
         Boxes of one category on N labelled images.
-    draws : int
-        Simple random samples of each size in `SAMPLE_SIZES` that is less than N; those without an
-        object do not count.
-    seed : int
-        Of the draws.
 
     Returns
     -------
@@ -554,10 +551,10 @@ def measure_small_sample_bias(
     scale : float
         Mean of `bias_scale`. Both are 0 where no sample counts.
     """
-    rng, n = np.random.default_rng(seed), len(ranking.n_true)
+    rng, n = np.random.default_rng(0), len(ranking.n_true)
     whole = ranking.average_precision().mean()
     measured = []
-    for k in (k for k in SAMPLE_SIZES if k < n for _ in range(draws)):
+    for k in (k for k in SAMPLE_SIZES if k < n for _ in range(DRAWS)):
         few = ranking.take(rng.choice(n, k, replace=False))
         if few.n_true.any():
             excess = few.average_precision().mean() - whole

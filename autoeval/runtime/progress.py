@@ -132,7 +132,6 @@ def announced_bar(
     kept: int = 0,
     items: str = "images",
     unit: str = "img",
-    disable: bool = False,
 ) -> tqdm:
     """Make such a bar for what may take long: two lines stay, see `Forecast`.
 
@@ -140,13 +139,13 @@ def announced_bar(
 
     Parameters
     ----------
-    total, activity, kept, unit, disable
+    total, activity, kept, unit
         See `progress_bar`.
     items : str
         What items are called in the lines.
     """
-    if disable or kept == total:
-        return progress_bar(total, activity, unit=unit, kept=kept, disable=disable)
+    if kept == total:
+        return progress_bar(total, activity, unit=unit, kept=kept)
     return _AnnouncedBar(total, activity, kept, items=items, unit=unit)
 
 

@@ -36,6 +36,9 @@ from autoeval.stability.passes.presets import scored_settings
 
 RATES = tuple(round(0.05 * k, 2) for k in range(1, 20))
 TIE = 0.001  # dropouts whose R² differs by no more than this are equally good
+START_RATE = 0.15  # of the greedy search
+SHARES = (0.125, 0.25, 0.5)  # of the images of each sample set, one a step of halving; then all
+TOLERANCE = 0.01  # R² that halving may lose in all
 
 
 def grid(
@@ -102,22 +105,20 @@ def best_of(specs: Sequence[DropoutSpec], r2: np.ndarray, *, tie: float = TIE) -
     return min(good, key=lambda spec: (-spec.stages[0], len(spec.stages), spec.stages, spec.rate))
 
 
-def greedy(trial: Trial, *, start_rate: float = 0.15, tie: float = TIE) -> ChosenDropout:
+def greedy(trial: Trial, *, tie: float = TIE) -> ChosenDropout:
     """Take the best stages at one rate, then the best rate at these stages, until nothing changes.
 
-    The search starts at the first of the rates nearest to `start_rate`. Source: Yang et al. 2024,
+    The search starts at the first of the rates nearest to `START_RATE`. Source: Yang et al. 2024,
     appendix A ("in a greedy manner"); the rate to start at is ours.
 
     Parameters
     ----------
     trial : Trial
         Measures dropouts and counts the work.
-    start_rate : float
-        Rate to start at.
     tie : float
         See `best_of`.
     """
-    rates = sorted({spec.rate for spec in trial.specs}, key=lambda r: (abs(r - start_rate), r))
+    rates = sorted({spec.rate for spec in trial.specs}, key=lambda r: (abs(r - START_RATE), r))
     rate, seen = rates[0], set[DropoutSpec]()
     while True:
         for_stages = trial.measure([spec for spec in trial.specs if spec.rate == rate])
@@ -145,15 +146,13 @@ def full(trial: Trial, *, tie: float = TIE) -> ChosenDropout:
 def halving(
     trial: Trial,
     *,
-    shares: tuple[float, ...] = (0.125, 0.25, 0.5),
     confidence: float = 0.95,
-    tolerance: float = 0.01,
     keep: float = 0.5,
     tie: float = TIE,
 ) -> ChosenDropout:
     """Evaluate all dropouts on a small share of the images, and only the best ones on more.
 
-    After each of n steps a dropout is dropped if ``gap + z * error <= tolerance / n``, where the
+    After each of n steps a dropout is dropped if ``gap + z * error <= TOLERANCE / n``, where the
     gap is its R² less the leader's; see `compare_with_leader`. Source: successive halving, Karnin
     et al. 2013, with a test in place of the fixed schedule.
 
@@ -161,24 +160,20 @@ def halving(
     ----------
     trial : Trial
         Measures dropouts and counts the work.
-    shares : tuple of float
-        Shares of the images of each sample set, one a step; all images follow.
     confidence : float
         Holds for all dropouts and steps together (Bonferroni); z is the quantile for each.
-    tolerance : float
-        R² that may be lost in all.
     keep : float
         Of those that pass, no more than this share of all that entered the step stay.
     tie : float
         See `best_of`.
     """
     left, fate = trial.specs, dict[DropoutSpec, str]()
-    steps = sorted({max(share, trial.least_share) for share in shares} - {1.0})
+    steps = sorted({max(share, trial.least_share) for share in SHARES} - {1.0})
     for share in steps:
         standings = trial.measure(left, share)
         # Bonferroni: the error probability is shared by all that are tested in all steps.
         level = 1 - (1 - confidence) / (len(left) * len(steps))
-        hopeful = _hopeful(standings, level, tolerance / len(steps))
+        hopeful = _hopeful(standings, level, TOLERANCE / len(steps))
         order = np.argsort(-standings.r2, kind="stable")
         most = max(1, int(keep * len(left)))
         stay = [i for i in order if hopeful[i]][:most]

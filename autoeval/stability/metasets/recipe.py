@@ -320,10 +320,10 @@ def load_metaset_config(
 
 def sample_set_sizes(
     seed_sets: Iterable[SeedSet],
-    path: PathLike | None = None,
+    path: PathLike | None,
     *,
-    n_sets: int | None = None,
-    n_images: int | None = None,
+    n_sets: int | None,
+    n_images: int | None,
 ) -> list[int]:
     """Return the number of images of each sample set that a configuration makes of seed sets.
 

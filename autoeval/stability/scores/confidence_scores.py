@@ -171,19 +171,14 @@ class DetectionRatio(RatioScore):
         return (sum(counts) / n if n else 0.0, skipped), (repeats if n else 0, repeats)
 
 
-def contrastive_confidence(
-    scores: np.ndarray, *, threshold: float = 0.3, weight: float = 5.0
-) -> float:
-    """Mean score of an image's positives less a multiple of the mean score of its negatives.
+def contrastive_confidence(scores: np.ndarray) -> float:
+    """Mean score of an image's positives less five times the mean score of its negatives.
 
     Parameters
     ----------
     scores : ndarray of shape (N,)
-        All scores that the detector gives, low ones included.
-    threshold : float
-        Positives are the boxes with a score of at least this, negatives are the others.
-    weight : float
-        Multiple of the negatives' mean (λ).
+        All scores that the detector gives, low ones included. Positives are the boxes with a score
+        of .3 or more, negatives are the others.
 
     Returns
     -------
@@ -195,8 +190,8 @@ def contrastive_confidence(
     >>> round(contrastive_confidence(np.array([.9, .7, .1])), 6)
     0.3
     """
-    positive = scores >= scores.dtype.type(threshold)
-    return _mean(scores[positive]) - weight * _mean(scores[~positive])
+    positive = scores >= scores.dtype.type(0.3)
+    return _mean(scores[positive]) - 5 * _mean(scores[~positive])
 
 
 @register

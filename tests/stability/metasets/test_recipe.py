@@ -171,4 +171,4 @@ def test_options_override_the_file(tmp_path):
 
 def test_sizes_of_sample_sets_without_making_them():
     sets = [seed_set(300, "street"), seed_set(20, "yard")]
-    assert sample_set_sizes(sets, n_sets=2, n_images=None) == [250, 250, 20, 20]
+    assert sample_set_sizes(sets, None, n_sets=2, n_images=None) == [250, 250, 20, 20]
