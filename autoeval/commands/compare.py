@@ -108,7 +108,7 @@ def show(
     return STATUS[gate.outcome]
 
 
-def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None = None) -> str:
+def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None) -> str:
     """Return the command that plans labels of what shows the difference of two detectors.
 
     Of the best two, or of what leaves a gate undecided. There is none (an empty text) where these
@@ -120,7 +120,7 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None 
         What was typed.
     result : Comparison
         Of the detectors that were given.
-    gate : Gate, optional
+    gate : Gate or None
         Whether a candidate may replace the others.
     """
     from autoeval.api.compare_detectors import NOT_FILES

@@ -339,7 +339,7 @@ def pair_labels(
     *,
     target: str,
     words: Mapping[str, str] | None = None,
-    plan: LabelPlan | None = None,
+    plan: LabelPlan | None,
 ) -> PairedLabels:
     """Measure detectors on labelled images of a site.
 
@@ -356,7 +356,7 @@ def pair_labels(
         What is measured.
     words : mapping of str to str, optional
         Category for each word of the labels; by default equal words.
-    plan : LabelPlan, optional
+    plan : LabelPlan or None
         It drew the labelled images, others are left out; without one all that are labelled are
         taken as a simple random sample.
 
@@ -501,7 +501,7 @@ def plan_difference(
     folder: Path | None,
     request: PlanRequest,
     *,
-    prelabel: bool = False,
+    prelabel: bool,
 ) -> LabelPlan:
     """Draw images spread over their predicted influence on the difference of two detectors.
 

@@ -22,7 +22,7 @@ class FiledPage(Page):
     """A page with its tables beside it, and its figures in a folder."""
 
     def file_figure(
-        self, name: str, figure: Figure, caption: str = "", *, image_format: str = "svg"
+        self, name: str, figure: Figure, caption: str, *, image_format: str = "svg"
     ) -> None:
         """Add a figure.
 
@@ -37,7 +37,7 @@ class FiledPage(Page):
         self,
         name: str,
         table: pd.DataFrame,
-        caption: str = "",
+        caption: str,
         *,
         shown: pd.DataFrame | None = None,
         sortable: bool = True,

@@ -120,7 +120,7 @@ def export_lmms_eval(
     book: PromptBook,
     folder: PathLike,
     *,
-    max_tokens: int = 4096,
+    max_tokens: int,
 ) -> list[str]:
     """Write lmms-eval tasks of CAPTURe, for ``lmms-eval --include_path FOLDER --tasks NAME``.
 
@@ -191,8 +191,8 @@ def export_praco(
     counting_set: CountingSet,
     folder: PathLike,
     *,
-    question: str = QUESTION,
-    max_tokens: int = 256,
+    question: str,
+    max_tokens: int,
 ) -> str:
     """Write the task, for ``lmms-eval --include_path FOLDER --tasks NAME``.
 

@@ -546,7 +546,7 @@ def ask_until_read(
     question: str,
     read: Callable[[str], Any],
     *,
-    temperatures: Sequence[float | None] = (None,),
+    temperatures: Sequence[float | None],
     seed: int | None = None,
 ) -> Reading:
     """Ask at each of several temperatures in turn until an answer can be read.

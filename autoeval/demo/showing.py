@@ -58,7 +58,7 @@ class DemoSizes:
 
 
 def show_method(
-    folder: Path, *, held_back: str, published: bool = False, sizes: DemoSizes | None = None
+    folder: Path, *, held_back: str, published: bool, sizes: DemoSizes | None = None
 ) -> str:
     """Render, fit, estimate an environment held back, label some of it, compare with the truth.
 

@@ -374,7 +374,7 @@ def calibrated_rows(
     return pd.DataFrame(pairs), calibration
 
 
-def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None = None) -> list[np.ndarray]:
+def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None) -> list[np.ndarray]:
     """Return the probabilities of the boxes of each set, by calibrations on the other folds.
 
     Where the detector was trained on some of the sets, those are cross-fitted among themselves, and
@@ -384,7 +384,7 @@ def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None = None) ->
     ----------
     sets : sequence of Site
         Labelled sets.
-    prior : CalibrationPrior, optional
+    prior : CalibrationPrior or None
         By default that of the panel of detectors for files as they come.
 
     Returns

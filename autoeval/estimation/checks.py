@@ -108,7 +108,7 @@ def of_scores(
     *,
     n_images: int,
     backbone: str,
-    target: str = "mAP",
+    target: str,
 ) -> tuple[Notice, ...]:
     """List why an estimate may be wrong by its value, its scores and the images behind them.
 
@@ -134,7 +134,7 @@ def of_scores(
 
     Examples
     --------
-    >>> known = {"n_images": 60, "backbone": "ResNet"}
+    >>> known = {"n_images": 60, "backbone": "ResNet", "target": "mAP"}
     >>> of_scores(.4, {"bos": .9}, {"bos": (.2, .8)}, **known)
     ('bos is 0.900, outside the 0.200 to 0.800 seen in training: the estimate is an extrapolation',)
     >>> of_scores(math.nan, {"bos": .5}, {}, **known)
@@ -305,7 +305,7 @@ def tightness(pairs: Table, estimates: Mapping[str, float]) -> tuple[Notice, ...
     return (Notice("tightness-of-labels", text, severity="note"),)
 
 
-def nothing_found_text(n_images: int, target: str = "mAP") -> Notice:
+def nothing_found_text(n_images: int, target: str) -> Notice:
     """State what it means that nothing was found in so many images, and what helps.
 
     Parameters

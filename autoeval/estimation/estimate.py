@@ -540,7 +540,7 @@ def sampling_std(
     rows: Table,
     *,
     n_images: int,
-    blocks: np.ndarray | None = None,
+    blocks: np.ndarray | None,
 ) -> float:
     """Return the standard deviation of the estimate over draws of its images; see `bootstrap_std`.
 
@@ -558,7 +558,7 @@ def sampling_std(
         The same as one row a category; see `site_rows`.
     n_images : int
         M images of the site.
-    blocks : ndarray of shape (M,), int64, optional
+    blocks : ndarray of shape (M,), int64 or None
         Number of the block of time of each image: images of one block are drawn together. By
         default each image is drawn alone.
 

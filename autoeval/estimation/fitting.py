@@ -164,10 +164,10 @@ def fit_files(
     files: Predictions,
     labels: GivenLabels,
     *,
-    img_dir: PathLike | None = None,
-    group: str | None = None,
-    categories: Categories | None = None,
-    settings: FitSettings = USUAL,
+    img_dir: PathLike | None,
+    group: str | None,
+    categories: Categories | None,
+    settings: FitSettings,
 ) -> AccuracyEstimator:
     """Fit on the prediction files of one labelled set.
 
@@ -177,11 +177,11 @@ def fit_files(
         Boxes of the detector, and of references.
     labels : path-like or object in memory
         Of the same images; see `read_labels`.
-    img_dir : path-like, optional
+    img_dir : path-like or None
         Folder of the images.
-    group : str, optional
+    group : str or None
         Origin of the labelled set; by default its name.
-    categories : mapping of str to sequence of str, optional
+    categories : mapping of str to sequence of str or None
         Each with the detector's words for it, which are expected in all images; by default
         every category of the labels, on the images that hold it.
     settings : FitSettings
@@ -208,9 +208,7 @@ def fit_files(
     return fit_sets(sets, context=context, settings=settings)
 
 
-def fit_site_files(
-    files: Predictions, task: Task, settings: FitSettings = USUAL
-) -> AccuracyEstimator:
+def fit_site_files(files: Predictions, task: Task, settings: FitSettings) -> AccuracyEstimator:
     """Fit on the prediction files of the sites of a task.
 
     Its categories are expected in all images of its sites.
@@ -253,11 +251,11 @@ def fit_labelled(
     run: Detector,
     labels: PathLike,
     *,
-    img_dir: PathLike | None = None,
-    group: str | None = None,
-    folder: Path | None = None,
-    categories: Categories | None = None,
-    settings: FitSettings = USUAL,
+    img_dir: PathLike | None,
+    group: str | None,
+    folder: Path | None,
+    categories: Categories | None,
+    settings: FitSettings,
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
 
@@ -277,7 +275,7 @@ def fit_labelled(
 
 
 def fit_sites(
-    run: Detector, task: Task, *, folder: Path | None = None, settings: FitSettings = USUAL
+    run: Detector, task: Task, *, folder: Path | None, settings: FitSettings
 ) -> AccuracyEstimator:
     """Run a detector once over the sites of a task and fit on the task's categories.
 
@@ -287,7 +285,7 @@ def fit_sites(
         The detector, and how it is run.
     task : Task
         Whose sites are labelled.
-    folder : Path, optional
+    folder : Path or None
         See `observed_sources`.
     settings : FitSettings
         See `FitSettings`.

@@ -429,14 +429,14 @@ def check_words(categories: Categories, vocabulary: set[str]) -> list[Notice]:
     return warnings
 
 
-def is_coco_file(path: Path, layout: str | None = None) -> bool:
+def is_coco_file(path: Path, layout: str | None) -> bool:
     """Whether labels are one COCO file, which names its images without their folder.
 
     Parameters
     ----------
     path : Path
         Of the labels.
-    layout : str, optional
+    layout : str or None
         Format that a task names; None where it is found out.
     """
     return is_json(path) and path.is_file() and layout in (None, "coco")

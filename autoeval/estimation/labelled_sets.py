@@ -260,7 +260,7 @@ def _with_files(
     files: Predictions,
     *,
     group: str | None,
-    words: Mapping[str, str] | None = None,
+    words: Mapping[str, str] | None,
     label_words: Mapping[str, str] | None = None,
     unpredicted: bool = False,
 ) -> Site:
@@ -276,7 +276,7 @@ def _with_files(
         Its boxes.
     group : str, optional
         Origin of the set.
-    words : mapping of str to str, optional
+    words : mapping of str to str or None
         Category of each word of the detector; these categories are then expected on all images.
         By default each word of the labels is one of its own.
     label_words : mapping of str to str, optional
@@ -421,10 +421,10 @@ def observed_labels(
     run: Detector,
     labels: PathLike,
     *,
-    img_dir: PathLike | None = None,
-    group: str | None = None,
-    folder: Path | None = None,
-    categories: Categories | None = None,
+    img_dir: PathLike | None,
+    group: str | None,
+    folder: Path | None,
+    categories: Categories | None,
 ) -> tuple[Site, dict[str, Any]]:
     """Run a detector once over a labelled set; every category that both know counts as a site.
 
@@ -435,13 +435,13 @@ def observed_labels(
     labels : path-like
         In any format of `autoeval.load_labels`. The detector should not have seen the images in
         training: its accuracy there would be too high. Those of a split ``train`` are left out.
-    img_dir : path-like, optional
+    img_dir : path-like or None
         Folder of the images, where the format does not say.
-    group : str, optional
+    group : str or None
         Where the set comes from, if others that it is joined with come from there too.
-    folder : Path, optional
+    folder : Path or None
         Where to keep what is observed, so that an interrupted pass goes on.
-    categories : mapping of str to sequence of str, optional
+    categories : mapping of str to sequence of str or None
         Instead of every one that both know, expected in all images.
 
     Returns
@@ -493,7 +493,7 @@ def observed_labels(
 
 
 def observed_sources(
-    run: Detector, task: Task, *, folder: Path | None = None
+    run: Detector, task: Task, *, folder: Path | None
 ) -> tuple[list[Site], dict[str, Any]]:
     """Run a detector once over the sites of a task; see `observed_labels`.
 
@@ -505,7 +505,7 @@ def observed_sources(
         The detector, and how it is run.
     task : Task
         Whose sites are labelled.
-    folder : Path, optional
+    folder : Path or None
         Where to keep what is observed, in ``sources/NAME`` of each site.
 
     Returns
@@ -534,7 +534,7 @@ def _observed(
     task: Task,
     *,
     folder: Path | None,
-    group: str | None = None,
+    group: str | None,
     everywhere: bool = False,
 ) -> Site:
     """Run a detector over the images of a seed set, in its own words, and translate its boxes."""

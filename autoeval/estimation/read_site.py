@@ -78,7 +78,7 @@ def with_chosen_reference(files: Predictions, context: Mapping[str, Any]) -> Pre
 def site_of_files(
     files: Predictions,
     looks: Looks,
-    images: GivenImages = None,
+    images: GivenImages,
     *,
     categories: Categories | None = None,
     present: Collection[str] = (),
@@ -93,7 +93,7 @@ def site_of_files(
         With one reference or none.
     looks : Looks
         Of the files of the fit.
-    images : path-like or sequence, optional
+    images : path-like or sequence or None
         All that the detector was run on; by default those that the predictions name. See
         `listed_images`.
     categories : mapping of str to sequence of str, optional

@@ -243,11 +243,11 @@ def check_detector(context: Mapping[str, Any], detector: ImageDetector) -> None:
 def observe_site(
     run: Detector,
     images: Images,
-    categories: Categories | None = None,
+    categories: Categories | None,
     *,
-    reference: Reference | None = None,
-    keep: Keeping | None = None,
-    watch: Callable[[Evidence], object] | None = None,
+    reference: Reference | None,
+    keep: Keeping | None,
+    watch: Callable[[Evidence], object] | None,
 ) -> Site:
     """Run a detector, and its reference if there is one, on the images of a site.
 
@@ -259,13 +259,13 @@ def observe_site(
         The detector, and how it is run.
     images : path-like or sequence
         See `autoeval.io.find_images.list_images`.
-    categories : mapping of str to sequence of str, optional
+    categories : mapping of str to sequence of str or None
         That may count, each with the detector's words for it; by default each of these words.
-    reference : Reference, optional
+    reference : Reference or None
         By default that of `run`.
-    keep : Keeping, optional
+    keep : Keeping or None
         Where to keep what is observed, and who observes.
-    watch : callable, optional
+    watch : callable or None
         Called with the evidence of each image, in the detector's own words.
 
     Returns

@@ -166,7 +166,7 @@ class ProbableLabels:
 
 
 def control_variates(
-    expected: RankedDetections, second: RankedDetections | None = None
+    expected: RankedDetections, second: RankedDetections | None
 ) -> dict[str, np.ndarray]:
     """Predict the influence of M images on the average precision of a category.
 
@@ -174,7 +174,7 @@ def control_variates(
     ----------
     expected : RankedDetections
         The boxes with probabilities in place of labels, see `BoxModel.rankings`.
-    second : RankedDetections, optional
+    second : RankedDetections or None
         The same boxes with those of another detector as labels, see `ProbableLabels`. This
         prediction gets the standard deviation of the first: where that detector finds little, each
         of its boxes would count for too much.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -178,7 +178,7 @@ class LabelEstimates:
 
 
 def measure_levels(
-    ranking: RankedDetections, weights: np.ndarray | None = None, *, complete: bool = False
+    ranking: RankedDetections, weights: np.ndarray | None, *, complete: bool = False
 ) -> dict[str, SampleAccuracy]:
     """Measure mAP, mAP50 and mAP75 of one category on the k labelled images.
 
@@ -186,7 +186,7 @@ def measure_levels(
     ----------
     ranking : RankedDetections
         The boxes of the category on these images, at the ten IoU thresholds .50 to .95.
-    weights : ndarray of shape (k,), optional
+    weights : ndarray of shape (k,) or None
         Inverse inclusion probabilities, where they differ.
     complete : bool
         Whether these are all images of the pool. The values then have no error, and no image an

@@ -391,7 +391,7 @@ def estimate_category(
     mixing: MixingWeights,
     *,
     small_sample_bias: float = 0.0,
-    prior: ValueWithError = NOTHING,
+    prior: ValueWithError,
 ) -> LabelEstimates:
     """Estimate one category from labels, predicted influence and a label-free estimate.
 
@@ -589,9 +589,7 @@ def _history(part: LabelledPart, whole: LabelEstimates) -> tuple[tuple[int, Labe
     return (*history, (k, whole))
 
 
-def labels_of_plan(
-    labels: LabelSet, plan: LabelPlan, words: Mapping[str, str] | None = None
-) -> LabelSet:
+def labels_of_plan(labels: LabelSet, plan: LabelPlan, words: Mapping[str, str] | None) -> LabelSet:
     """Name images and categories of labels as a plan does; see `labels_on`, `in_categories`.
 
     Parameters
@@ -600,7 +598,7 @@ def labels_of_plan(
         Labels as read.
     plan : LabelPlan
         Its images and categories, those without a likely box included.
-    words : mapping of str to str, optional
+    words : mapping of str to str or None
         Words that are translated later; their spelling is then the known one.
 
     Raises

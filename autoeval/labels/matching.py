@@ -477,10 +477,10 @@ def labelled_categories(
     found_categories: Sequence[str],
     labels: LabelSet,
     pool: Boxes,
-    words: Mapping[str, str] | None = None,
+    words: Mapping[str, str] | None,
     *,
-    named: Collection[str] | None = None,
-    expected: Mapping[str, float] = NONE_EXPECTED,
+    named: Collection[str] | None,
+    expected: Mapping[str, float],
 ) -> LabelledCategories:
     """Choose the categories that the labels distinguish.
 
@@ -501,9 +501,9 @@ def labelled_categories(
         Whether it lists its categories decides which were looked for without a box.
     pool : Boxes
         On the images of the pool: labels of other images do not count.
-    words : mapping of str to str, optional
+    words : mapping of str to str or None
         Category of the pool for each word of the labels that counts; by default equal words.
-    named : collection of str, optional
+    named : collection of str or None
         Categories that may be added; by default all words of the labels, or none where there are
         `words`.
     expected : mapping of str to float

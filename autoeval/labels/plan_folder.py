@@ -482,7 +482,7 @@ def _distinct(boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def write_plan(
     plan: LabelPlan,
     folder: Path,
-    images: Iterable[UnlabelledImage] = (),
+    images: Iterable[UnlabelledImage],
     *,
     prelabel: bool = False,
 ) -> list[Path]:

@@ -221,7 +221,7 @@ def fitted_rows(rows: pd.DataFrame, features: Sequence[str] = FEATURES) -> pd.Da
     return rows[enough(rows) | (rows["kind"] == LABELLED_KIND)].dropna(subset=list(features))
 
 
-def fit_floor(floor: float, tables: Path = TABLES) -> dict[str, Any]:
+def fit_floor(floor: float, tables: Path) -> dict[str, Any]:
     """Fit the priors of average precision for files that hold boxes from a score on.
 
     Parameters
@@ -255,7 +255,7 @@ def fit_floor(floor: float, tables: Path = TABLES) -> dict[str, Any]:
     return {"floor": floor, "missed": usual(missed), "regressions": regressions}
 
 
-def _fit_operating_points(floor: float, tables: Path = TABLES) -> dict[str, Any]:
+def _fit_operating_points(floor: float, tables: Path) -> dict[str, Any]:
     """Fit the priors of precision, recall and F1 for files that hold boxes from a score on.
 
     Parameters

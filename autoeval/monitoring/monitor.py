@@ -55,7 +55,6 @@ from autoeval.monitoring.read_sites import (
     read_results,
 )
 from autoeval.monitoring.windows import (
-    AUTO,
     EXIF,
     FILE,
     FORMS,
@@ -152,8 +151,8 @@ def monitor_predictions(
     predictions: Predictions,
     shared: WatchedSites,
     *,
-    images_list: PathLike | None = None,
-    time_form: str = AUTO,
+    images_list: PathLike | None,
+    time_form: str,
 ) -> Monitored:
     """Read the results files that are new or have changed, and estimate all sites.
 
@@ -163,7 +162,7 @@ def monitor_predictions(
         As `find_results` finds them; of several references the one that the fit reads.
     shared : WatchedSites
         What all sites have in common.
-    images_list : path-like, optional
+    images_list : path-like or None
         All images that the detector was run on; see `find_results`.
     time_form : str
         ``"auto"``, the time that the list of images gives (``date_captured`` or ``datetime``), or a

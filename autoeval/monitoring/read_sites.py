@@ -637,7 +637,7 @@ def observe_images(
     detector: Detector,
     store: MonitorStore,
     clock: Clock,
-    depth: int | None = None,
+    depth: int | None,
 ) -> tuple[list[SiteImage], list[str], JobCounts]:
     """Run a detector on the images that its store lacks; see `monitor_images`.
 
@@ -653,7 +653,7 @@ def observe_images(
         Where the images are kept, and the words of the detector.
     clock : Clock
         Reads when images were taken.
-    depth : int, optional
+    depth : int or None
         How many folders name a site; all by default.
 
     Returns

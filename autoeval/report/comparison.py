@@ -180,16 +180,14 @@ def comparison_page(
     return Page(f"Which is better: {', '.join(result.detectors)}", blocks)
 
 
-def comparison_markdown(
-    result: Comparison, gate: Gate | None = None, label_command: str = ""
-) -> str:
+def comparison_markdown(result: Comparison, gate: Gate | None, label_command: str) -> str:
     """Write the differences with their intervals, and the release gate, for a pull request.
 
     Parameters
     ----------
     result : Comparison
         Of two detectors or more.
-    gate : Gate, optional
+    gate : Gate or None
         Whether a candidate may replace the others.
     label_command : str
         What plans the labels that would probably decide the gate.

@@ -354,7 +354,7 @@ def unplanned_page(
     labelled: LabelledEstimate,
     estimate: Estimate,
     estimator: AccuracyEstimator,
-    about: Mapping[str, str] = NOTHING,
+    about: Mapping[str, str],
 ) -> Page:
     """Make the page of both estimates, that with labels first.
 

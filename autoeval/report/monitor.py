@@ -71,10 +71,10 @@ Pictures = Mapping[str, Sequence[tuple[str, str]]]
 
 def monitored_text(
     monitored: Monitored,
-    candidate: Candidate | None = None,
-    label_commands: Mapping[str, str] = NOTHING,
+    candidate: Candidate | None,
+    label_commands: Mapping[str, str],
     *,
-    verbose: bool = True,
+    verbose: bool,
 ) -> str:
     """Return what the terminal shows: alarms, the sites, why they are in their states, warnings.
 
@@ -82,7 +82,7 @@ def monitored_text(
     ----------
     monitored : Monitored
         A run over many sites.
-    candidate : (DataFrame, tuple of Notice), optional
+    candidate : (DataFrame, tuple of Notice) or None
         Another detector at these sites.
     label_commands : mapping of str to str
         What plans labels of a site with an alarm, by site.
@@ -119,7 +119,7 @@ def monitored_text(
 
 
 def monitored_values(
-    monitored: Monitored, candidate: Candidate | None = None, about: Mapping[str, str] = NOTHING
+    monitored: Monitored, candidate: Candidate | None, about: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the content of ``result.json``.
 
@@ -127,7 +127,7 @@ def monitored_values(
     ----------
     monitored : Monitored
         A run over many sites.
-    candidate : (DataFrame, tuple of Notice), optional
+    candidate : (DataFrame, tuple of Notice) or None
         Another detector at these sites.
     about : mapping of str to str
         What it is about; see `autoeval.report.page.about`.
@@ -165,7 +165,7 @@ def monitored_page(
     candidate: Candidate | None = None,
     label_commands: Mapping[str, str] = NOTHING,
     *,
-    pictures: Pictures = MappingProxyType({}),
+    pictures: Pictures,
     about: Mapping[str, str] = NOTHING,
 ) -> Page:
     """Make the page of a run over many sites.

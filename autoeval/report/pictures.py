@@ -128,7 +128,7 @@ def thumbnail_uri(image: np.ndarray, side: int = 320) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(encoded.tobytes()).decode('ascii')}"
 
 
-def thumbnail_size(image: np.ndarray, side: int = 320) -> tuple[int, int]:
+def thumbnail_size(image: np.ndarray, side: int) -> tuple[int, int]:
     """Return width and height, in pixels, of an image that is shrunk.
 
     Parameters

@@ -328,8 +328,8 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
 def chart_of_scores(
     estimator: Fitted,
     method: str,
-    estimate: Estimate | None = None,
-    lines: Mapping[str, RegressionBand] | None = None,
+    estimate: Estimate | None,
+    lines: Mapping[str, RegressionBand] | None,
     cloud: Cloud | None = None,
 ) -> ScatterChart:
     """Make the chart of every score of the training table, and of the held-out estimates.
@@ -343,9 +343,9 @@ def chart_of_scores(
         Whose table is drawn.
     method : str
         By which it estimates.
-    estimate : Estimate, optional
+    estimate : Estimate or None
         Drawn as a star.
-    lines : mapping of str to RegressionBand, optional
+    lines : mapping of str to RegressionBand or None
         By score.
     cloud : Cloud, optional
         Stands behind.

@@ -127,7 +127,7 @@ def choice_values(
     }
 
 
-def choice_page(choice: ThresholdChoice, about: Mapping[str, str] = MappingProxyType({})) -> Page:
+def choice_page(choice: ThresholdChoice, about: Mapping[str, str]) -> Page:
     """Make the page: the threshold, what is reached there, the curve, warnings.
 
     Parameters

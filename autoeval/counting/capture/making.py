@@ -433,7 +433,7 @@ _COVERAGE = {"circle": _disc, "square": _square}
 
 
 def draw_objects(
-    points: np.ndarray, *, dot_shape: str, color: str, size: int = 200, radius: float = 5
+    points: np.ndarray, *, dot_shape: str, color: str, size: int, radius: float = 5
 ) -> np.ndarray:
     """Draw objects on a white square canvas.
 

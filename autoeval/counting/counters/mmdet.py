@@ -218,7 +218,7 @@ class DetectorCounter:
 
 
 def _result_of_boxes(
-    boxes: Detections, context: Mapping[str, Any], notes: tuple[str, ...] = ()
+    boxes: Detections, context: Mapping[str, Any], notes: tuple[str, ...]
 ) -> CountResult:
     """Make a result of boxes that all count; their centres are the points.
 

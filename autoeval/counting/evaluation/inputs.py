@@ -85,10 +85,10 @@ class Inputs:
 
 def read_inputs(
     paths: Sequence[Path],
-    truth_path: Path | None = None,
+    truth_path: Path | None,
     *,
-    category: str | None = None,
-    separate: bool = False,
+    category: str | None,
+    separate: bool,
 ) -> Inputs:
     """Read the predictions of several models, and the truth.
 
@@ -97,9 +97,9 @@ def read_inputs(
     paths : sequence of Path
         Tables of counts, JSON of points, or folders of density maps ``IMAGE.npy``; a model has the
         name of its file.
-    truth_path : Path, optional
+    truth_path : Path or None
         See `read_truth`.
-    category : str, optional
+    category : str or None
         Chosen of a COCO file of the truth.
     separate : bool
         Whether the files are of different data sets; else models are restricted to common images.

@@ -242,7 +242,7 @@ def _check_reach(name: str, pairs: Mapping[str, tuple[ImagePoints, ImageTruth]])
 
 
 def evaluate_maps(
-    name: str, maps: Mapping[str, Path], truth: GroundTruth, *, images: Path | None = None
+    name: str, maps: Mapping[str, Path], truth: GroundTruth, *, images: Path | None
 ) -> Localisation:
     """Compare predicted density maps with true points by GAME.
 
@@ -254,7 +254,7 @@ def evaluate_maps(
         By image id; see `read_density`.
     truth : GroundTruth
         With points of some images; the others are passed over.
-    images : Path, optional
+    images : Path or None
         Folder of the images; GAME needs sizes that the truth does not state.
 
     Raises

@@ -118,7 +118,7 @@ def bootstrap_sums(
     images: Sequence[Any] | np.ndarray,
     *,
     groups: np.ndarray | None = None,
-    n_resamples: int = 1000,
+    n_resamples: int,
     seed: int = 0,
 ) -> dict[str, MeasureInterval]:
     """Return the intervals of `bootstrap_intervals`, up to rounding, of functions of sums.

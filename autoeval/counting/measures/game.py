@@ -14,7 +14,7 @@ from autoeval.errors import InputError
 TILE_RULES = ("exact", "floor_step", "absorb")
 
 
-def tile_edges(length: int, level: int, rule: str = "exact") -> np.ndarray:
+def tile_edges(length: int, level: int, rule: str) -> np.ndarray:
     """Split a side of an image for GAME(level).
 
     Parameters

@@ -600,7 +600,7 @@ def is_mucca(root: PathLike) -> bool:
     return (Path(root) / COUNTS).is_file()
 
 
-def load_mucca(root: PathLike, split: str = "test", *, need_images: bool = True) -> CountingSet:
+def load_mucca(root: PathLike, split: str = "test", *, need_images: bool) -> CountingSet:
     """Read MUCCA's released files.
 
     Parameters

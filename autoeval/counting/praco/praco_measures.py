@@ -210,7 +210,7 @@ def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def mosaics_by_image(measured: pd.DataFrame, mode: str = "paper") -> pd.DataFrame:
+def mosaics_by_image(measured: pd.DataFrame, mode: str) -> pd.DataFrame:
     """Average the mosaics of each upper image, over those where a measure is defined.
 
     Parameters

@@ -39,7 +39,7 @@ def write_released(
     model: str,
     counting_set: CountingSet,
     counts: pd.DataFrame,
-    mosaics: pd.DataFrame | None = None,
+    mosaics: pd.DataFrame | None,
 ) -> list[Path]:
     """Write the files of one model in the authors' form, counts rounded to two decimals.
 
@@ -52,7 +52,7 @@ def write_released(
         Gives the split and the order of classes.
     counts : DataFrame
         Images (rows) by classes.
-    mosaics : DataFrame, optional
+    mosaics : DataFrame or None
         ``positive``, ``negative_class``, ``upper`` and ``lower``.
 
     Returns

@@ -93,7 +93,7 @@ def find_count_files(folders: Sequence[PathLike], models: Iterable[str]) -> list
 
 
 def pooled_figures(
-    files: Sequence[CountFile], *, mode: str = "paper"
+    files: Sequence[CountFile], *, mode: str
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
     """Measure predicted counts on the published bins of their data set, as `bin_table` does.
 
@@ -131,8 +131,8 @@ def binned_table(
     entry: Mapping[str, Any],
     figures: Own,
     *,
-    mode: str = "paper",
-    notes: Sequence[str] = (),
+    mode: str,
+    notes: Sequence[str],
 ) -> ComparedWithPrint:
     """Compare pooled and global errors with Table II.
 
@@ -163,7 +163,7 @@ def binned_table(
 
 
 def ablation_table(
-    name: str, entry: Mapping[str, Any], figures: Own, *, mode: str = "paper"
+    name: str, entry: Mapping[str, Any], figures: Own, *, mode: str
 ) -> ComparedWithPrint:
     """Fill the cells of an ablation that repeat figures of Table II.
 
@@ -189,7 +189,7 @@ def _differing(entry: Mapping[str, Any], figures: Own, mode: str) -> list[str]:
 
 
 def tper_figure(
-    name: str, entry: Mapping[str, Any], files: Sequence[CountFile], *, mode: str = "paper"
+    name: str, entry: Mapping[str, Any], files: Sequence[CountFile], *, mode: str
 ) -> tuple[DrawnFigure, list[str]]:
     """Draw the curves of the files that a figure is made of.
 
@@ -288,7 +288,7 @@ def game_table(
     truth: PathLike | None,
     folders: Sequence[PathLike],
     *,
-    mode: str = "paper",
+    mode: str,
 ) -> tuple[ComparedWithPrint, list[str]]:
     """Measure density maps tile by tile, and compare with print.
 

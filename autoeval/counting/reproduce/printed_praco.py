@@ -31,7 +31,7 @@ _FORMATS = dict.fromkeys(("mean", "median", "largest"), "{:.3f}")
 
 
 def praco_table(
-    name: str, entry: Mapping[str, Any], models: Models, *, mode: str = "paper"
+    name: str, entry: Mapping[str, Any], models: Models, *, mode: str
 ) -> ComparedWithPrint:
     """Compare the measures of models with those in print.
 
@@ -67,10 +67,10 @@ def read_models(
     predictions: Sequence[PathLike],
     split: str,
     *,
-    printed: Iterable[str] = (),
-    by_folder: str | None = None,
-    exclude: Sequence[PathLike] = (),
-    mode: str = "paper",
+    printed: Iterable[str],
+    by_folder: str | None,
+    exclude: Sequence[PathLike],
+    mode: str,
 ) -> tuple[Models, list[str]]:
     """Measure the prediction files of one split, by the names of models in print.
 
@@ -84,7 +84,7 @@ def read_models(
         Of FSC-147.
     printed : iterable of str
         Names in print, which replace those of files whatever their case and hyphens.
-    by_folder : str, optional
+    by_folder : str or None
         Model of which each folder holds another setting, called as the folder; those in `printed`
         are measured.
     exclude : sequence of path-like
@@ -133,9 +133,7 @@ def read_models(
     return results, warnings
 
 
-def drift_figure(
-    name: str, entry: Mapping[str, Any], models: Models, *, mode: str = "paper"
-) -> DrawnFigure:
+def drift_figure(name: str, entry: Mapping[str, Any], models: Models, *, mode: str) -> DrawnFigure:
     """Draw the drift of the upper count, model by model (figure 4).
 
     Parameters

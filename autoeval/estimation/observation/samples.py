@@ -219,8 +219,8 @@ def read_batches(
     batch_size: int,
     log: PassLog,
     *,
-    workers: int = 1,
-    prepare: Callable[[np.ndarray], object] = lambda image: None,
+    workers: int,
+    prepare: Callable[[np.ndarray], object],
 ) -> Iterator[list[tuple[int, Sample]]]:
     """Yield batches of samples with their numbers, made in other threads meanwhile.
 

@@ -431,7 +431,7 @@ def labelled_boxes(
 
 
 def ignoring_unchecked(
-    truth: Boxes, content: LabelSet, detections: Boxes, words: Mapping[str, str] | None = None
+    truth: Boxes, content: LabelSet, detections: Boxes, words: Mapping[str, str] | None
 ) -> Boxes:
     """Ignore detections of categories that nobody looked for in their image.
 
@@ -446,7 +446,7 @@ def ignoring_unchecked(
         What they are of; without `checked` nothing changes.
     detections : Boxes
         Boxes on the same images, of the same categories.
-    words : mapping of str to str, optional
+    words : mapping of str to str or None
         As in `labelled_boxes`.
     """
     if not content.checked:

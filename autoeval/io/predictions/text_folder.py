@@ -171,8 +171,8 @@ def read_text_folder(
     folder: Path,
     images: Sequence[LabelledImage] | None,
     *,
-    known_words: Sequence[str] = (),
-    columns: Sequence[str] = (),
+    known_words: Sequence[str],
+    columns: Sequence[str],
 ) -> Content:
     """Read a text file an image, a box a line, such as ``class x y w h score``.
 

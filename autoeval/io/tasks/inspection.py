@@ -234,9 +234,7 @@ def load_each(task: Task) -> list[Examined]:
     return examined
 
 
-def look_at_each(
-    sources: list[Examined], *, advance: Callable[[int], object] = lambda n: None
-) -> list[Examined]:
+def look_at_each(sources: list[Examined], *, advance: Callable[[int], object]) -> list[Examined]:
     """Read the images of each source whose labels can be used.
 
     Parameters

@@ -403,7 +403,7 @@ def search_bench(
     meta_set: MetaSetConfig,
     store: RowStore,
     *,
-    rates: Sequence[float] | None = None,
+    rates: Sequence[float] | None,
 ) -> Workbench:
     """Return the bench of a search over the sample sets of a task, by one dropout seed.
 
@@ -417,7 +417,7 @@ def search_bench(
         Sample sets to make of each.
     store : RowStore
         Keeps what is measured.
-    rates : sequence of float, optional
+    rates : sequence of float or None
         Those of the paper's search by default, .05 to .95 by .05.
     """
     settings = scored_settings(observer)
@@ -460,7 +460,7 @@ def nested_tables(
     keep: Keeping,
     *,
     meta_set: MetaSetConfig,
-    rates: Sequence[float] | None = None,
+    rates: Sequence[float] | None,
 ) -> NestedTables:
     """Search a dropout for each group of sources, and score all sources under each that was chosen.
 
@@ -478,7 +478,7 @@ def nested_tables(
         The folder, and who scores; the search runs here.
     meta_set : MetaSetConfig
         Sample sets to make of each source.
-    rates : sequence of float, optional
+    rates : sequence of float or None
         See `search_bench`.
     """
     store = RowStore(keep.folder / "search" / "rows")

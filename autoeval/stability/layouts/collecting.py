@@ -99,7 +99,7 @@ def collect_labels(
     *,
     sizes: Mapping[str, tuple[int, int]] | None = None,
     categories: Iterable[str] = (),
-    warnings: Iterable[Notice] = (),
+    warnings: Iterable[Notice],
 ) -> LabelSet:
     """Make a label set of the boxes of each image.
 

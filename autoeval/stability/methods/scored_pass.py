@@ -254,7 +254,7 @@ def scored_site(
     observer: Observer,
     images: Sequence[UnlabelledImage],
     *,
-    watch: Callable[[Evidence], object] = lambda evidence: None,
+    watch: Callable[[Evidence], object],
 ) -> ScoredSite:
     """Run a detector over images without labels and compute every score.
 

@@ -145,8 +145,8 @@ def tally(
     samples: Samples,
     numbers: Iterable[int],
     *,
-    advance: Callable[[int], object] = lambda n: None,
-    watch: Callable[[Evidence], object] = lambda evidence: None,
+    advance: Callable[[int], object],
+    watch: Callable[[Evidence], object],
 ) -> Tally:
     """Add up what is observed of some of the images; see `scored_rows`.
 

@@ -27,7 +27,7 @@ def meta_set_size_report(
     scores: pd.DataFrame,
     *,
     methods: Sequence[str],
-    target: str = "mAP",
+    target: str,
     sizes: Sequence[int] = (),
     draws: int = 20,
     seed: int = 0,

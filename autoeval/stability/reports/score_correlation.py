@@ -145,7 +145,7 @@ def _bars(result: pd.DataFrame, target: Target) -> Figure:
 
 
 def thresholds_report(
-    scores: pd.DataFrame, *, target: str = "mAP", families: Sequence[str] = (), seed: int = 0
+    scores: pd.DataFrame, *, target: str, families: Sequence[str] = (), seed: int = 0
 ) -> StudyReport:
     """Correlate thresholded scores at every threshold (Yang et al. 2024, figure 6).
 
@@ -308,7 +308,7 @@ def plot_scatter_grid(points: pd.DataFrame, titles: Mapping[str, str], *, target
     return figure
 
 
-def _draw_line(ax: Axes, points: pd.DataFrame, scale: float = 1.0) -> None:
+def _draw_line(ax: Axes, points: pd.DataFrame, scale: float) -> None:
     """Draw the least squares line through the two columns of `points`, if there is one."""
     x, y = points.dropna().to_numpy(np.float64).T
     if len(x) and np.ptp(x) > 1e-9 * np.abs(x).max():

@@ -85,7 +85,7 @@ class AvailableData:
 
 
 def find_available(
-    task: Task, downloads: Mapping[str, str], *, max_images: int | None = None
+    task: Task, downloads: Mapping[str, str], *, max_images: int | None
 ) -> AvailableData:
     """Read the labels of all sources that are there.
 
@@ -95,7 +95,7 @@ def find_available(
         Of the paper.
     downloads : mapping of str to str
         Address of each source.
-    max_images : int, optional
+    max_images : int or None
         Images to keep of each source; all by default.
     """
     sources = [_thinned(source, max_images) for source in load_each(task)]

@@ -270,8 +270,8 @@ def own_figure(
     printed: PrintedFigure,
     measured: Mapping[str, pd.DataFrame | Observations],
     *,
-    marks: str = "",
-    instead: str = "",
+    marks: str,
+    instead: str,
 ) -> OwnFigure:
     """Make the studies of a figure; what cannot be made is a note.
 

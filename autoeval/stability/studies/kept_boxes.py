@@ -94,7 +94,7 @@ def observe_task(
     observer: Observer,
     *,
     folder: Path,
-    meta_set: MetaSetConfig | None = None,
+    meta_set: MetaSetConfig | None,
     own_images: int = 5000,
     seed_sets: Sequence[SeedSet] = (),
 ) -> Observations:
@@ -106,7 +106,7 @@ def observe_task(
         With `ScoredSettings`, whose seed also draws the images.
     folder : Path
         What it holds is not done again.
-    meta_set : MetaSetConfig, optional
+    meta_set : MetaSetConfig or None
         Sample sets to make; None for none.
     own_images : int
         Images of each source, at most.

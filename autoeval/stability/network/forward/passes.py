@@ -278,7 +278,7 @@ class HookedPasses:
             yield spec, detections
 
 
-def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPasses | HookedPasses:
+def choose_passes(model: BaseDetector, stages: Sequence[str]) -> StagedPasses | HookedPasses:
     """Choose the passes that a model's backbone allows, with a warning where they take longer.
 
     Parameters
