@@ -78,7 +78,7 @@ coverage: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/pyrefly check
 
 clean:
 	rm -rf .venv .venv-* work_dirs build/site

@@ -281,7 +281,7 @@ class Evidence:
     def boxes_alone(self) -> Evidence:
         """Keep the boxes of passes on the image as it is: what is held for many images at once."""
         dropped = dict.fromkeys(("candidates", *ARRAYS))
-        return replace(self, views=(), reweighted=(), **dropped)  # type: ignore[arg-type]
+        return replace(self, views=(), reweighted=(), **dropped)
 
     def by_category(self, n_categories: int) -> list[Evidence]:
         """Return the boxes of each category alone, labelled 0.

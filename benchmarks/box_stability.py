@@ -500,7 +500,7 @@ def nested(words: list[str]) -> None:
 
 
 def rows_of(
-    name: str, detector: object, tasks: tuple[Task, Task], meta_set: MetaSetConfig, folder: Path
+    name: str, detector: MMDetector, tasks: tuple[Task, Task], meta_set: MetaSetConfig, folder: Path
 ) -> list[dict[str, object]]:
     """Search on the second task, evaluate both dropouts on the first: one row a dropout."""
     settings = replace(preset("paper", repeats=2), wants=())

@@ -31,6 +31,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -448,8 +449,8 @@ def of_detectors(shown: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 def rounded(domain_shift: DomainShift) -> dict[str, float]:
     """Return plain values with four digits after the point."""
-    numbers = {name: value for name, value in asdict(domain_shift).items() if name != "posterior"}
-    return {name: round(value, 4) for name, value in numbers.items()}
+    numbers: dict[str, Any] = asdict(domain_shift)
+    return {name: round(value, 4) for name, value in numbers.items() if name != "posterior"}
 
 
 def labels(args: argparse.Namespace) -> None:

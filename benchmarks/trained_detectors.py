@@ -252,7 +252,7 @@ def train(model: Any, images: Sequence[TrainingImage], home: str) -> None:
         inputs, samples = zip(*(augmented(images[k], rng) for k in chosen), strict=True)
         batch = torch.stack(inputs).to(device)
         parts = model.loss(batch, [sample.to(device) for sample in samples])
-        loss = sum(value for value in parts.values())
+        loss = sum(parts.values(), start=torch.zeros((), device=device))
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 10.0)

@@ -295,7 +295,8 @@ class PairedLabels:
             *residuals, of_all = one_found_by_either(self.of_one[a], self.of_one[b])
         parts = zip(accuracies, free.differences, free.influences, residuals, strict=True)
         differences = [
-            difference_with_labels(accuracy, self.sample, *rest) for accuracy, *rest in parts
+            difference_with_labels(accuracy, self.sample, without_labels, influence, residual)
+            for accuracy, without_labels, influence, residual in parts
         ]
         if self.pooled:
             together = difference_of(self.pooled[a], self.pooled[b])

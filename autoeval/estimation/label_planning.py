@@ -489,12 +489,13 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     in_pool = {image.image_id for image in pool.images}
     # as the site has them: with their times where these are known
     images: list[Any] = [image for image in site.images if image.image_id in in_pool]
+    images = images or list(pool.images)
     unreadable = str(site.row.get("unreadable") or "")
     nothing = (nothing_found_text(len(site), fit.target),) if site.nothing_found else ()
     planned = PlannedSite(
         priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
         detector=site.detector or _fingerprint_of(site),
-        blocks=blocks_of(images or list(pool.images), frames=request.frames),
+        blocks=blocks_of(images, frames=request.frames),
         reference_boxes=reference_boxes,
         right=right,
         named=site.named,

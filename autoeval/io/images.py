@@ -342,7 +342,7 @@ def exif_time(path: PathLike) -> datetime | None:
         with _open(path) as image:
             exif = image.getexif()
             taken = exif.get_ifd(_IN_CAMERA).get(_TAKEN) or exif.get(_CHANGED)
-    except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError):
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return None
     try:
         return datetime.strptime(str(taken).strip("\0 "), _FORM)

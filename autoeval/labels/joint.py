@@ -504,7 +504,7 @@ class Outlook(WidthForecast):
     """
 
     per_image: VariancePrior
-    n_pool: int
+    n_pool: int  # type: ignore[bad-override]  # it is frozen
     prior: ValueWithError = NOTHING
     level: float = 0.9
 
@@ -699,9 +699,9 @@ class JointOutlook(WidthForecast):
     holding: np.ndarray
     per_object: float
     per_image: np.ndarray
-    n_pool: int
+    n_pool: int  # type: ignore[bad-override]  # it is frozen
     level: float = 0.9
-    k: int = 0
+    k: int = 0  # type: ignore[bad-override]  # it is frozen
     n_holding: np.ndarray | float = 0.0
     n_true: np.ndarray | float = 0.0
     by_labels: MeasuredCategories = NOT_MEASURED

@@ -140,7 +140,11 @@ def regression_prior(target: str, floor: float = FULL) -> Prior:
     effects = dict(fitted["prior"]["categories"])
     for name, words in SYNONYMS.items():
         effects |= dict.fromkeys(words, effects[name]) if name in effects else {}
-    numbers = {**fitted["prior"], "categories": effects, "features": tuple(fitted["scores"])}
+    numbers: dict[str, Any] = {
+        **fitted["prior"],
+        "categories": effects,
+        "features": tuple(fitted["scores"]),
+    }
     return Prior(slopes, location=location, scale=scale, **numbers)
 
 

@@ -379,14 +379,13 @@ class SiteLook:
         values : mapping
             The fields by name; changes and drifts are mappings of their fields, as in JSON.
         """
-        return cls(
-            **{
-                **values,
-                "changes": tuple(Change(**change) for change in values["changes"]),
-                "units": tuple(values["units"]),
-                "drifts": tuple(Drift(**drift) for drift in values["drifts"]),
-            }
-        )
+        fields: dict[str, Any] = {
+            **values,
+            "changes": tuple(Change(**change) for change in values["changes"]),
+            "units": tuple(values["units"]),
+            "drifts": tuple(Drift(**drift) for drift in values["drifts"]),
+        }
+        return cls(**fields)
 
 
 def look_at(

@@ -422,7 +422,8 @@ class MonitoredSite(Result):
         other_reasons = [
             f"{name}: {text}" for name, text in self.reasons.items() if name != self.state
         ]
-        return "; ".join(filter(None, [self.reasons[self.state], *other_reasons]))
+        reasons = [self.reasons[self.state], *other_reasons]
+        return "; ".join(reason for reason in reasons if reason)
 
     @property
     def value_text(self) -> str:

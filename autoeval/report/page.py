@@ -719,11 +719,12 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
-    environment.tests["nan"] = math.isnan
+    # jinja2 leaves the values of these mappings without a type: those of its own are taken for all
+    environment.tests["nan"] = math.isnan  # type: ignore[unsupported-operation]
     for function in (table_cells, figure_uri, thumbnail_uri, thumbnail_size):
         environment.filters[function.__name__] = function
     # styles and scripts hold no expressions: they are put in as they are
-    environment.globals["files"] = {
+    environment.globals["files"] = {  # type: ignore[unsupported-operation]
         path.name: Markup(path.read_text(encoding="utf-8").strip())
         for path in TEMPLATES.iterdir()
         if path.suffix in (".css", ".js")

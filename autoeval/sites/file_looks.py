@@ -642,17 +642,16 @@ class Looks:
         values : dict
             By name of the field. ``overlaps`` and ``detector`` may be missing.
         """
-        return cls(
-            **{
-                **{name: value for name, value in values.items() if name != "warning_codes"},
-                "categories": tuple(values["categories"]),
-                "warnings": notices_of(values["warning_codes"]),
-                "floors": tuple((float(a), float(b)) for a, b in values["floors"]),
-                "confident": tuple(ConfidentBoxes(*one) for one in values["confident"]),
-                "overlaps": tuple(values.get("overlaps", ())),
-                "numbers": {str(k): word for k, word in values["numbers"]},
-            }
-        )
+        fields: dict[str, Any] = {
+            **{name: value for name, value in values.items() if name != "warning_codes"},
+            "categories": tuple(values["categories"]),
+            "warnings": notices_of(values["warning_codes"]),
+            "floors": tuple((float(a), float(b)) for a, b in values["floors"]),
+            "confident": tuple(ConfidentBoxes(*one) for one in values["confident"]),
+            "overlaps": tuple(values.get("overlaps", ())),
+            "numbers": {str(k): word for k, word in values["numbers"]},
+        }
+        return cls(**fields)
 
     def compare(self, boxes: Boxes) -> tuple[ListStart, tuple[Notice, ...]]:
         """Compare new predictions with those of the fit: where they begin, and how they look.

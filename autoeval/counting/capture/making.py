@@ -531,7 +531,7 @@ def touched(points: np.ndarray, box: np.ndarray, radius: float, dot_shape: str) 
     """
     gap = np.maximum(np.maximum(box[:2] - points, points - box[2:]), 0)
     if dot_shape == "square":
-        return (gap < radius).all(1)
+        return np.all(gap < radius, axis=1)
     return np.hypot(*gap.T) < radius
 
 

@@ -388,7 +388,7 @@ class CaptureTask:
         if self.prompt not in book.templates:
             raise InputError(f"The prompts lack '{self.prompt}', which the task {self.name} needs.")
         template = "{question}" if self.prompt == "total" else book.templates[self.prompt]
-        values = {"choices": ", ".join(PATTERN_CHOICES)}
+        values: dict[str, str] = {"choices": ", ".join(PATTERN_CHOICES)}
         if "{question}" in template:
             values["question"] = book.total(
                 item, ORIGINAL if self.variant == INPAINTED else self.variant

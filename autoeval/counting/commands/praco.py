@@ -205,7 +205,7 @@ def _of_counter(
     from autoeval.counting.prompting import folder_name
 
     folder = work_dir / folder_name(prompted.counter.name)
-    options = {"settings": settings, **measured}
+    options: dict[str, Any] = {"settings": settings, **measured}
     if recipes is None:
         return evaluate_multi_class(prompted, counting_set, folder, **options), None
     result = evaluate_counter(prompted, counting_set, recipes, folder, **options)

@@ -231,7 +231,7 @@ def _kind(session: Any, meta: Mapping[str, str], n: int, spec: DetectorSpec) -> 
     return OnnxInput(
         layout,
         pixels.name,
-        side if len(side) == 2 else None,  # type: ignore[arg-type]
+        side if len(side) == 2 else None,
         len(pixels.shape) == 4,
         kinds.get(pixels.type, np.float32),
     )

@@ -212,7 +212,7 @@ def _words(categories: Sequence[str], labels: int | None, kind: str) -> list[str
             )
     if labels == len(words) + 1:
         return [BACKGROUND, *words]
-    if labels not in (None, len(words)):
+    if labels is not None and labels != len(words):
         raise InputError(
             f"Expected {labels} categories, or {labels - 1} without the background, as {kind} "
             f"has, but got {len(words)}. For a checkpoint of other categories: --cfg-options "

@@ -138,7 +138,7 @@ class Linear:
             With the features.
         """
         x = rows.matrix(self.features)
-        defined = np.isfinite(x).all(axis=1)
+        defined = np.all(np.isfinite(x), axis=1)
         return np.where(
             defined, _design(np.where(defined[:, None], x, 0)) @ self.coefficients_, np.nan
         )

@@ -252,7 +252,7 @@ class SourceRegression:
 class PairRegression(Regression):
     """The default regression on a score table with repeats, compared with published methods."""
 
-    def fit(self, table: pd.DataFrame) -> Self:  # type: ignore[override]
+    def fit(self, table: pd.DataFrame) -> Self:
         """Fit on the pairs of a score table: those of its sources' own images.
 
         Parameters
@@ -547,10 +547,11 @@ class PublishedEstimate(Estimate):
         The interval without the sampling error of the images, from the errors on left-out sources.
     """
 
-    method: str = ""
-    std: float = math.nan
-    source_lower: float = math.nan
-    source_upper: float = math.nan
+    # fields here, constants of the class in `Estimate`
+    method: str = ""  # type: ignore[bad-override]
+    std: float = math.nan  # type: ignore[bad-override]
+    source_lower: float = math.nan  # type: ignore[bad-override]
+    source_upper: float = math.nan  # type: ignore[bad-override]
     is_mean = False  # each category is estimated alone, and so are all together
 
     @property

@@ -423,7 +423,8 @@ def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
     printed_tables = []
     for name, entry in tables.items():
         columns = tuple(Column(**column) for column in entry["columns"])
-        printed_tables.append(PrintedTable(name, **{**entry, "columns": columns}))
+        fields: dict[str, Any] = {**entry, "columns": columns}
+        printed_tables.append(PrintedTable(name, **fields))
     return Printed(tuple(printed_tables), downloads)
 
 
@@ -541,6 +542,7 @@ def load_figures(paper: str, names: Sequence[str]) -> tuple[PrintedFigure, ...]:
     entries, _ = read_paper(paper, names, kind="figure")
     figures = []
     for name, entry in entries.items():
-        stated = tuple(StatedNumber(**fields) for fields in entry.get("stated", ()))
-        figures.append(PrintedFigure(name, **{**entry, "stated": stated}))
+        stated = tuple(StatedNumber(**number) for number in entry.get("stated", ()))
+        fields: dict[str, Any] = {**entry, "stated": stated}
+        figures.append(PrintedFigure(name, **fields))
     return tuple(figures)

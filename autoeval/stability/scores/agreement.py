@@ -81,7 +81,7 @@ class MatchedPasses:
         ends = np.append(0, np.cumsum(sizes))
         first = np.searchsorted(self.at, ends)
         first_true = np.searchsorted(self.true_at, ends)
-        parts = []
+        parts: list[Self] = []
         for k, size in enumerate(sizes):
             boxes = slice(first[k], first[k + 1])
             true = slice(first_true[k], first_true[k + 1])
