@@ -319,10 +319,7 @@ class PairedLabels:
             self.sample,
             pair_prior().mean([free.differences[k] for k in labelled]),
             free.influences[labelled].mean(axis=0),
-            VariancePrior(
-                sum(residual.variance for residual in known_residuals) / len(labelled) ** 2,
-                known_residuals[0].dof,
-            ),
+            VariancePrior.of_mean(known_residuals),
         )
         if len(labelled) == len(differences):
             return differences, whole

@@ -860,10 +860,7 @@ def compare_label_free(
             pair_features(table).level, u, expected, table["usual"], strict=True
         )
     ]
-    variance = (
-        ERROR_FACTOR**2 * sum(residual.variance for residual in residuals) / len(residuals) ** 2
-    )
-    of_mean = VariancePrior(variance, residuals[0].dof)
+    of_mean = VariancePrior.of_mean(residuals).scaled(ERROR_FACTOR**2)
     return LabelFree(
         differences,
         whole,

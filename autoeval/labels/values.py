@@ -217,6 +217,31 @@ class VariancePrior:
         """
         return VariancePrior(self.variance * factor, self.dof)
 
+    @classmethod
+    def of_mean(cls, priors: Sequence[VariancePrior]) -> VariancePrior:
+        r"""Return the prior of the variance of the mean of K independent values.
+
+        .. math:: V = \frac{1}{K^2} \sum_k V_k, \qquad
+                  \frac{1}{\sqrt{d}} = \sum_k \frac{V_k}{\sum_l V_l} \frac{1}{\sqrt{d_k}}
+
+        A variance with d degrees of freedom has the relative error :math:`\sqrt{2 / d}`. Errors of
+        the K variances are taken to have correlation 1, so that their shares of the sum add.
+
+        Parameters
+        ----------
+        priors : sequence of K VariancePrior
+            Of each value; variances and degrees of freedom over 0.
+
+        Examples
+        --------
+        >>> VariancePrior.of_mean([VariancePrior(0.3, 1.0), VariancePrior(0.1, 9.0)])
+        VariancePrior(variance=0.1, dof=1.44)
+        """
+        variances = np.array([prior.variance for prior in priors])
+        relative = np.array([prior.dof for prior in priors]) ** -0.5
+        dof = float(np.average(relative, weights=variances)) ** -2
+        return cls(float(variances.sum()) / len(priors) ** 2, round(dof, 9))
+
 
 @dataclass(frozen=True)
 class ErrorOfPrior:

@@ -183,6 +183,25 @@ def test_a_difference_is_measured_where_both_detectors_have_images_that_measure_
     assert differences[0] == pytest.approx(differences[1])
 
 
+def test_the_order_of_categories_changes_no_difference(world, tmp_path):
+    """The variance of the influence on `person` is known otherwise than that on other words."""
+    ids = [image["id"] for image in json.loads(site_labels(world).read_text())["images"]]
+    labels = some_labels(world, tmp_path / "labels.json", set(ids[::4]))
+    named = {"person": ["thing 0"], "thing 1": ["thing 1"]}
+    words = {"thing 0": "person", "thing 1": "thing 1"}
+    whole = []
+    for order in (list(named), list(named)[::-1]):
+        categories = {name: named[name] for name in order}
+        of_order = [compared(world, None, categories=categories)]
+        of_order.append(compared(world, labels, words=words, categories=categories))
+        columns = ["difference", "lower", "upper", "more_labels"]
+        whole.append([result.overall[columns].to_numpy().ravel() for result in of_order])
+        forecast = of_order[0].forecasts["strong", "weak"]
+        whole[-1].append(forecast.outlook.half_width(20))
+    for first, second in zip(*whole, strict=True):
+        assert first == pytest.approx(second, abs=1e-9, nan_ok=True)
+
+
 def test_a_category_that_the_labels_do_not_declare_is_left_out_and_named(world, tmp_path):
     def change(content):
         content["annotations"] = [of for of in content["annotations"] if of["category_id"] == 1]
