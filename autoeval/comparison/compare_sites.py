@@ -37,6 +37,7 @@ from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_
 from autoeval.labels.matching import in_categories, labels_on
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.values import NOTHING, ValueWithError
+from autoeval.model.pair_table import TRAINED_HERE
 from autoeval.sites.file_looks import unseen_warning
 from autoeval.sites.site import Site
 from autoeval.words import Notice, listed, prefixed
@@ -156,14 +157,12 @@ def compare_sites(
         labels = replace(labels, content=of_images)
     content, words = (None, None) if labels is None else (labels.content, labels.words)
     fits, common, warnings = on_common_ground(fits, sites, content, words)
+    fits |= {name: _as_trained_here(fits[name]) for name in facts.trained_here}
     target, paired = next(iter(fits.values())).target, None
     if labels is not None:
         paired = pair_labels(common, labels.content, target=target, words=words, plan=labels.plan)
         common = dict(paired.sites)
-    sides = [
-        ComparedDetector.of(name, fits[name], site, trained_here=name in facts.trained_here)
-        for name, site in common.items()
-    ]
+    sides = [ComparedDetector.of(name, fits[name], site) for name, site in common.items()]
     levels, of_labels = {}, None
     for side in sides:
         values = np.clip([accuracy.value for accuracy in side.category_accuracies], 0, 1)
@@ -207,6 +206,15 @@ def compare_sites(
         known=next(iter(facts.accuracy), ""),
         forecasts=forecasts,
     )
+
+
+def _as_trained_here(fitted: AccuracyEstimator) -> AccuracyEstimator:
+    """Return a fit as with ``--trained-here``; itself where it says so of some labelled set."""
+    if np.any(fitted.rows_.get(TRAINED_HERE, False)):
+        return fitted
+    rows = {name: np.asarray(fitted.rows_[name]) for name in fitted.rows_}
+    rows[TRAINED_HERE] = np.ones(len(rows["category"]), bool)
+    return replace(fitted, rows_=rows, fit_result_=None, regressions_={})
 
 
 def _labelled_levels(

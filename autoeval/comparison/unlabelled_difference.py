@@ -720,9 +720,7 @@ class ComparedDetector:
     domain_shift: DomainShift | None = None
 
     @classmethod
-    def of(
-        cls, name: str, fitted: AccuracyEstimator, site: Site, *, trained_here: bool = False
-    ) -> ComparedDetector:
+    def of(cls, name: str, fitted: AccuracyEstimator, site: Site) -> ComparedDetector:
         """Estimate each category by an estimator of the default method.
 
         Parameters
@@ -733,8 +731,6 @@ class ComparedDetector:
             Its fit.
         site : Site
             On common ground.
-        trained_here : bool
-            Whether it was trained at the labelled site; also where the fit says so.
 
         Raises
         ------
@@ -755,8 +751,6 @@ class ComparedDetector:
         accuracies = [ValueWithError(interval.raw, interval.reach / unit) for interval in intervals]
         category_accuracies, whole = accuracies[:-1], accuracies[-1]
         plain, home = np.array([accuracy.value for accuracy in category_accuracies]), math.nan
-        if trained_here:
-            home = float(np.mean(regression.pairs_[fitted.target]))
         if regression.domain_shift_ is not None:
             home = regression.home_
             # The prior of pairs was fitted on estimates that are not corrected.

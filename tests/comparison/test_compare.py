@@ -336,13 +336,16 @@ def test_a_detector_trained_at_the_labelled_site(world):
 
 
 def test_a_fit_that_knows_where_its_detector_was_trained_counts_as_told(world, tmp_path):
-    """The difference is that of `trained_here`; the detector's own level is corrected."""
+    """Values and differences are those of `trained_here`, which left its level as it was."""
     boxes = world / "set_strong_predictions.json"
     fit(world / "set.json", boxes, trained_here=True, work_dir=tmp_path / "strong")
     files = site_predictions(world, "weak", "strong")
     told = compared(world, trained_here=["strong"])
     known = compare([world / "weak", tmp_path / "strong"], files, images=site_labels(world))
     pd.testing.assert_frame_equal(known.pairs, told.pairs)
+    pd.testing.assert_frame_equal(known.ranking, told.ranking)
+    plain = compared(world).ranking["value"].mean()
+    assert told.ranking["value"].mean() < plain - 0.01
     assert any("strong: trained on images like the labelled ones" in of for of in known.warnings)
 
 
