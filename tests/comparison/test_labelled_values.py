@@ -12,6 +12,7 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 from labelled_site import estimate_labelled
 from pycocotools.coco import COCO
 
+import autoeval
 from autoeval import AccuracyEstimator, compare, fit
 from autoeval.report.comparison import about_values
 
@@ -181,6 +182,28 @@ def test_a_difference_is_measured_where_both_detectors_have_images_that_measure_
         differences.append(turned * rows["difference"])
         assert rows["difference"] == pytest.approx(rows["label_free"])
     assert differences[0] == pytest.approx(differences[1])
+
+
+@pytest.mark.parametrize("words", [None, {"thing 0": "thing 0", "Thing_0": "thing 0"}])
+def test_labels_with_a_word_in_two_spellings_are_warned_of(world, tmp_path, words):
+    """As predictions are: half of the objects were none of the category, and nobody said so."""
+
+    def change(content):
+        content["categories"].append({"id": 9, "name": "Thing_0"})
+        of_first = [of for of in content["annotations"] if of["category_id"] == 1]
+        for annotation in of_first[::2]:
+            annotation["category_id"] = 9
+
+    labels = changed_labels(world, tmp_path / "labels.json", change)
+    (predictions,) = site_predictions(world, "strong")
+    fitted = AccuracyEstimator.load(world / "strong")
+    estimated = estimate_labelled(fitted, predictions, labels, words=words)
+    result = compared(world, labels, words=words)
+    here = [{warning.code for warning in one.warnings} for one in (estimated, result)]
+    assert all(("words-nearly-equal" in codes) == (words is None) for codes in here)
+    if words is None:
+        threshold = autoeval.threshold(labels=labels, predictions=predictions)
+        assert "words-nearly-equal" in {warning.code for warning in threshold.warnings}
 
 
 def test_the_order_of_categories_changes_no_difference(world, tmp_path):

@@ -7,6 +7,7 @@ that count, for evaluation; `renamed`, `of_images` and `held_out_of_training` ke
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from autoeval.words import Notice, listed
 
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"
+SEPARATORS = re.compile(r"[\s_-]+")  # in words of categories
 MANY_UNUSABLE = 0.05  # share of labelled boxes that are left out
 EVERYWHERE = (-1e6, -1e6, 2e6, 2e6)  # left, top, width, height of an area that holds any image
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
@@ -386,7 +388,7 @@ def labelled_boxes(
     -------
     Boxes
         xyxy in pixels, crowds marked. Boxes without area, or beyond `FARTHEST` pixels, are left
-        out, which `left_out` says.
+        out, which `left_out` says, and which words differ by case or separators alone.
 
     Examples
     --------
@@ -427,6 +429,22 @@ def labelled_boxes(
         for kind, bad in kinds.items()
         if bad.any()
     )
+    of_form: dict[str, dict[object, str]] = {}  # words by the category that each is
+    for k in np.unique(columns.category[image >= 0]).tolist():
+        word = columns.categories[k]
+        form = SEPARATORS.sub("", word).casefold()
+        of_form.setdefault(form, {}).setdefault(words.get(word, (word,)), word)
+    pairs = [
+        " beside ".join(alike.values())
+        for alike in of_form.values()
+        if len(alike) > 1 and any(word in words for word in alike.values())
+    ]
+    if pairs:
+        text = (
+            "words of the labels differ by case or separators alone, and are two categories: "
+            f"{listed(pairs, 3)}"
+        )
+        notices += (Notice("words-nearly-equal", text),)
     return replace(truth.where(~(huge | flat)), left_out=notices)
 
 

@@ -10,7 +10,6 @@ refused (a slow test in `tests/io/predictions/test_category_numbers.py`).
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from autoeval.boxes import EXAMPLES, NO_NUMBERS, Boxes, Numbering, overlapping_p
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import normal_id
+from autoeval.io.labels.content import SEPARATORS
 from autoeval.runtime.files import PathLike, read_yaml
 from autoeval.words import Notice, listed
 
@@ -416,7 +416,7 @@ def known_spellings(used: Collection[str], words: Sequence[str]) -> dict[str, st
     >>> known_spellings(["Traffic_Light", "Car", "car"], ["car", "traffic light"])
     {'Traffic_Light': 'traffic light'}
     """
-    form = {word: re.sub(r"[\s_-]+", "", word).casefold() for word in (*words, *used)}
+    form = {word: SEPARATORS.sub("", word).casefold() for word in (*words, *used)}
     of_form: dict[str, list[str]] = {}
     for word in dict.fromkeys(words):
         of_form.setdefault(form[word], []).append(word)
