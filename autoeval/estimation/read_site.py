@@ -31,7 +31,7 @@ from autoeval.io.predictions.covered_images import (
     unseen_images,
 )
 from autoeval.io.predictions.reading import unknown_sizes
-from autoeval.sites.file_looks import NEVER, Looks, check_floor, unseen_share
+from autoeval.sites.file_looks import NEVER, ROUNDING, Looks, check_floor, unseen_share
 from autoeval.sites.site import Site
 from autoeval.words import Notice, prefixed
 
@@ -267,7 +267,7 @@ def compared_with_fit(site: Site, looks: Looks, *, complete: bool = True) -> Sit
         As `Looks.compare` and `check_floor`.
     """
     boxes, left_out = site.boxes, site.left_out
-    under = boxes.scores < looks.floor
+    under = boxes.scores < looks.floor - ROUNDING  # .01 is less in float32
     n_under = int(np.count_nonzero(under))
     # One threshold may explain both files: the lowest of n + m scores over it lie in either by
     # chance, so that k of m are under all n with a probability of less than (m / (n + m))^k.
@@ -316,7 +316,7 @@ def _reference_as_in_fit(reference: Boxes, looks: Looks) -> tuple[Boxes, tuple[N
     -------
     tuple of Boxes and tuple of Notice
     """
-    kept = reference.where(reference.scores >= looks.reference_floor)
+    kept = reference.where(reference.scores >= looks.reference_floor - ROUNDING)
     enough = len(kept) >= ENOUGH_OF_REFERENCE and looks.reference_floor > 0
     if not enough or kept.floor <= looks.reference_floor + LOWER:
         return kept, ()

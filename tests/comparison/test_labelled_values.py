@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from by_coco import mean_average_precision
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
@@ -204,6 +205,24 @@ def test_labels_with_a_word_in_two_spellings_are_warned_of(world, tmp_path, word
     if words is None:
         threshold = autoeval.threshold(labels=labels, predictions=predictions)
         assert "words-nearly-equal" in {warning.code for warning in threshold.warnings}
+
+
+def test_scores_in_single_precision_give_the_same_estimate(world):
+    """In float32 .01 is less than .01: boxes with the lowest score of the fit were left out."""
+    boxes = json.loads(text_of(world, "strong"))
+    for box in boxes:
+        box["score"] = max(box["score"], 0.01)
+    labels = json.loads((world / "set.json").read_text())
+    of_set = json.loads((world / "set_strong_predictions.json").read_text())
+    fitted = fit(labels, [{**box, "score": max(box["score"], 0.01)} for box in of_set])
+    single = [{**box, "score": float(np.float32(box["score"]))} for box in boxes]
+    lowest = [{**box, "score": 0.01} for box in boxes[:200]]
+    images = json.loads(site_labels(world).read_text())
+    expected = fitted.predict([*boxes, *lowest], images=images)
+    low = [{**box, "score": float(np.float32(0.01))} for box in boxes[:200]]
+    estimated = fitted.predict([*single, *low], images=images)
+    assert len(estimated.site.boxes) == len(expected.site.boxes)
+    assert estimated.value == pytest.approx(expected.value, abs=1e-6)
 
 
 def test_the_order_of_categories_changes_no_difference(world, tmp_path):
