@@ -518,6 +518,9 @@ def _other_reading(
         keys, known_keys = stems, known_ids
     else:
         keys, known_keys = ids, stems
+    placed = ((key, place) for key, place in zip(keys, index.tolist(), strict=True) if place >= 0)
+    if all(known_keys[place] == key for key, place in placed):  # nearly always: both say the same
+        return ()
     places: dict[str, list[int]] = defaultdict(list)
     for place, key in enumerate(known_keys):
         places[key].append(place)
