@@ -293,8 +293,8 @@ def short_names(paths: Sequence[PathLike]) -> list[str]:
     --------
     >>> short_names(["work/a/estimator.parquet", "work/b/estimator.parquet"])
     ['a', 'b']
-    >>> short_names(["/a/estimator.parquet", "/work/a/estimator.parquet"])
-    ['/a', 'work/a']
+    >>> short_names(["/a/estimator.parquet", "/sites/a/estimator.parquet"])
+    ['/a', 'sites/a']
     """
     whole = [Path(path) for path in paths]
     while len({path.name for path in whole}) == 1 < len(whole) and whole[0].parent.name:

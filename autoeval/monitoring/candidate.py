@@ -222,13 +222,12 @@ def sites_of_records(
         for fitted, store, index in zip(fits, stores, indices, strict=True):
             words, of_fit = store.add_words(()), fitted.categories_
             in_words = replace(categories, words=words, of_fit=of_fit)
-            images = in_time(index[index["site"] == site])
-            # of a time whose boxes were dropped (--keep) only images without any are left
-            dropped = ~images["kept"].to_numpy()
-            dropped = (
-                np.logical_or.accumulate(dropped) & np.logical_or.accumulate(dropped[::-1])[::-1]
-            )
-            images = images[(images["unreadable"] == "") & ~dropped]
+            images = in_time(index[(index["site"] == site) & (index["unreadable"] == "")])
+            # Between the first and the last whose boxes were dropped (--keep) only images without
+            # a box are left: they would stand for that time.
+            dropped = np.flatnonzero(~images["kept"].to_numpy())
+            if len(dropped):
+                images = images.drop(images.index[dropped[0] : dropped[-1] + 1])
             sites.append(in_words.site(site, store.read(images["name"].tolist())))
         return sites[0], sites[1]
 
