@@ -349,7 +349,7 @@ def sources(table: pd.DataFrame) -> list[str]:
 
 
 def feature_columns(table: pd.DataFrame) -> list[str]:
-    """Return the columns that hold scores, not names, counts, seconds or accuracies.
+    """Return the columns that hold scores, not names, counts, seconds, accuracies or their errors.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ def feature_columns(table: pd.DataFrame) -> list[str]:
         for name in table.select_dtypes("number")
         if name not in not_features
         and not name.endswith("_s")
-        and name.split("/")[0] not in TARGETS
+        and name.split("/")[0].removesuffix("_std") not in TARGETS
     ]
 
 

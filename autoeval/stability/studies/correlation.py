@@ -13,7 +13,11 @@ from scipy import stats
 from autoeval.accuracy.measures import resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import feature_columns
-from autoeval.stability.methods.score_rows import labelled_sample_sets, split_threshold
+from autoeval.stability.methods.score_rows import (
+    labelled_sample_sets,
+    sample_rows,
+    split_threshold,
+)
 
 RESAMPLES = 1000
 LEVEL = 0.9
@@ -123,8 +127,8 @@ def correlation(
     table : DataFrame
         A score table.
     features : sequence of str
-        Columns; by default every score of the table, at the threshold that correlates best here,
-        which flatters it.
+        Columns; by default every score that a sample set of the table has, at the threshold that
+        correlates best here, which flatters it.
     target : str
         Column of the accuracy.
     seed : int
@@ -142,6 +146,9 @@ def correlation(
         If a named score is constant or known nowhere, or the table has too few sample sets.
     """
     names = list(features) or feature_columns(table)
+    if not features:  # a table of all methods has columns of pairs, too, which no sample set has
+        samples = sample_rows(table)
+        names = [name for name in names if samples[name].notna().any()] or names
     points = labelled_sample_sets(table, names, target)
     rows = [_correlate(points, name, target, seed) for name in names]
     result = pd.DataFrame(rows)

@@ -62,8 +62,16 @@ def test_a_thresholded_score_stands_with_its_best_threshold():
 
 
 def test_only_scores_are_features():
-    table = score_table(WORLDS, bos=lambda *_: 0.5).assign(n_boxes=3, mAP50=0.1, **{"mAP/car": 0.1})
+    accuracies = {"mAP/car": 0.1, "mAP_std": 0.02, "mAP50_std": 0.02, "mAP_std/car": 0.02}
+    table = score_table(WORLDS, bos=lambda *_: 0.5).assign(n_boxes=3, mAP50=0.1, **accuracies)
     assert feature_columns(table) == ["bos"]
+
+
+def test_a_score_that_only_other_rows_have_is_not_listed():
+    table = score_table(WORLDS, bos=lambda value, *_: value)
+    table["expected_ap"] = table["mAP"].where(table["kind"] == "seed")
+    assert table["expected_ap"].notna().any()
+    assert correlation(table)["feature"].tolist() == ["bos"]
 
 
 def test_a_constant_among_other_scores_stands_last_without_a_figure():
