@@ -178,12 +178,7 @@ def show_estimate(
     """
     from autoeval.api.options import load_estimator
     from autoeval.api.site_functions import FIT_HERE
-    from autoeval.report.estimate import (
-        estimate_page,
-        estimate_text,
-        estimate_values,
-        site_curve,
-    )
+    from autoeval.report.estimate import estimate_page, estimate_text, estimate_values
     from autoeval.report.estimate import export as export_to
     from autoeval.report.page import PAGE, about, print_result, written_files
 
@@ -215,11 +210,9 @@ def show_estimate(
         print_result(unplanned_text(labelled, estimate, estimator, **shown), values, as_json=json)
         page = unplanned_page(title, labelled, estimate, estimator, facts)
     else:
-        curve = site_curve(estimate, estimator)
-        values = estimate_values(estimate, estimator, curve=curve, about=facts)
-        text = estimate_text(estimate, estimator, curve=curve, **shown)
-        print_result(text, values, as_json=json)
-        page = estimate_page(title, estimator, estimate, curve=curve, about=facts)
+        values = estimate_values(estimate, estimator, about=facts)
+        print_result(estimate_text(estimate, estimator, **shown), values, as_json=json)
+        page = estimate_page(title, estimator, estimate, about=facts)
         step = after_estimate(invocation, path, estimator, estimate)
     written = page.write(folder / PAGE, values)
     written += export_to(Path(export), estimate) if export else []

@@ -310,17 +310,6 @@ def former_name(name: str) -> str:
     return _PREFIX.sub("", stored_name(name), count=1)
 
 
-def base_name(name: str) -> str:
-    """Return the last part of a path.
-
-    Parameters
-    ----------
-    name : str
-        In the form of `normal_name`.
-    """
-    return name.rpartition("/")[2]
-
-
 def without_suffix(name: str) -> str:
     """Return a path without the suffix of an image, in whatever case, if it has one.
 
@@ -355,8 +344,7 @@ def before_roboflow(name: str) -> str:
     >>> before_roboflow("a b.jpg")
     'a-b'
     """
-    stem = without_suffix(base_name(name))
-    return _NOT_WORD.sub("-", _ROBOFLOW.sub(_known_suffix, stem))
+    return _NOT_WORD.sub("-", _ROBOFLOW.sub(_known_suffix, _stem(name)))
 
 
 def _known_suffix(match: re.Match[str]) -> str:
@@ -367,7 +355,7 @@ def _known_suffix(match: re.Match[str]) -> str:
 
 def _stem(name: str) -> str:
     """Return the name without folder and suffix."""
-    return without_suffix(base_name(name))
+    return without_suffix(name.rpartition("/")[2])
 
 
 def _number(name: str) -> str:
@@ -393,7 +381,7 @@ def _former(name: str) -> str:
 
 BY_NAME = (  # the strictest first
     Rule("file name", normal_name, exact=True),
-    Rule("file name without its folder", base_name),
+    Rule("file name without its folder", lambda name: name.rpartition("/")[2]),
     Rule("file name with another suffix", _stem),
     Rule("file name in other case", lambda name: _stem(name).casefold()),
     Rule("name before Label Studio", _stored),
@@ -511,7 +499,7 @@ def _other_reading(
         [_number(image_id or "") for image_id in side.image_id] for side in (fields, known)
     )
     names = (fields if by_names else known).file_name
-    stems = [_number(without_suffix(base_name(name or ""))) for name in names]
+    stems = [_numbered_stem(name or "") for name in names]
     if by_stem:
         keys, known_keys = ids, known_ids
     elif by_names:

@@ -77,7 +77,6 @@ def estimate_text(
     estimate: Estimate,
     estimator: AccuracyEstimator,
     *,
-    curve: pd.DataFrame | None = None,
     verbose: bool = True,
     of_fit: Collection[Notice] = (),
 ) -> str:
@@ -89,8 +88,6 @@ def estimate_text(
         At a new site.
     estimator : AccuracyEstimator
         That it is by.
-    curve : DataFrame, optional
-        See `site_curve`, by which it is made where it is not given.
     verbose : bool
         All warnings, and what the estimate rests on.
     of_fit : collection of Notice
@@ -99,7 +96,7 @@ def estimate_text(
     fit = estimator.fit_result_
     errors = figures_text(error_figures(fit.held_out)) if fit and fit.held_out else ""
     heads = [estimate_head(estimate), errors]
-    details = estimate_details(estimate, estimator, curve) if verbose else []
+    details = estimate_details(estimate, estimator) if verbose else []
     warnings = [*estimate.all_warnings(), *(fit.warnings if fit else ())]
     return result_text(heads, warnings, details, verbose=verbose, of_fit=of_fit)
 
@@ -108,7 +105,6 @@ def estimate_values(
     estimate: Estimate,
     estimator: AccuracyEstimator,
     *,
-    curve: pd.DataFrame | None = None,
     detector: str = "",
     about: Mapping[str, str] = NOTHING,
 ) -> dict[str, Any]:
@@ -120,8 +116,6 @@ def estimate_values(
         At a new site.
     estimator : AccuracyEstimator
         That it is by.
-    curve : DataFrame, optional
-        See `site_curve`, by which it is made where it is not given.
     detector : str
         Its name, among the ``facts``.
     about : mapping of str to str
@@ -134,7 +128,7 @@ def estimate_values(
         the estimate does not repeat, ``curve`` where there is one, the evaluation of the fit,
         ``facts`` of what was run, and ``about``.
     """
-    fit, curve = estimator.fit_result_, site_curve(estimate, estimator, curve)
+    fit, curve = estimator.fit_result_, site_curve(estimate, estimator)
     site_warnings, of_fit = estimate.all_warnings(), fit.warnings if fit else ()
     notices = notice_values(warning for warning in of_fit if warning not in site_warnings)
     at_site = estimator.at_floor(estimate.site.floor if estimate.site else 0.0)
@@ -155,7 +149,6 @@ def estimate_page(
     estimator: AccuracyEstimator,
     estimate: Estimate,
     *,
-    curve: pd.DataFrame | None = None,
     detector: str = "",
     about: Mapping[str, str] = NOTHING,
 ) -> Page:
@@ -169,8 +162,6 @@ def estimate_page(
         That it is by. Where it was fitted in this process, its evaluation is shown, too.
     estimate : Estimate
         At a new site.
-    curve : DataFrame, optional
-        See `site_curve`, by which it is made where it is not given.
     detector : str
         Its name, shown among what was run.
     about : mapping of str to str, optional
@@ -178,7 +169,7 @@ def estimate_page(
     """
     from autoeval.report.scatter import chart_of_panel
 
-    curve = site_curve(estimate, estimator, curve)
+    curve = site_curve(estimate, estimator)
     site = estimate.site
     estimator = estimator.at_floor(site.floor if site else 0.0)
     fit = estimator.fit_result_
@@ -208,9 +199,7 @@ def estimate_page(
     return Page(title, blocks)
 
 
-def site_curve(
-    estimate: Estimate, estimator: AccuracyEstimator, curve: pd.DataFrame | None = None
-) -> pd.DataFrame | None:
+def site_curve(estimate: Estimate, estimator: AccuracyEstimator) -> pd.DataFrame | None:
     """Return precision, recall and F1 at all thresholds where one is estimated, else None.
 
     Parameters
@@ -218,17 +207,15 @@ def site_curve(
     estimate : Estimate
         With its site.
     estimator : AccuracyEstimator
-        That it is by.
-    curve : DataFrame, optional
-        Returned as it is where it was made before.
+        That it is by. It keeps the regressions of the curve.
     """
     targets = (estimate.target, *estimate.other_targets)
     point = next(filter(None, map(OperatingPoint.of, targets)), None)
-    if curve is not None or point is None or estimate.site is None:
-        return curve
+    if point is None or estimate.site is None:
+        return None
     from autoeval.estimation.threshold_choice import expected_curve
 
-    return expected_curve(estimator.at_floor(estimate.site.floor), estimate, point.iou)
+    return expected_curve(estimator, estimate, point.iou)
 
 
 def estimate_head(estimate: Estimate) -> str:
@@ -353,9 +340,7 @@ def why_left_out(estimate: Estimate, category: str) -> str:
     )
 
 
-def estimate_details(
-    estimate: Estimate, estimator: AccuracyEstimator, curve: pd.DataFrame | None = None
-) -> list[str]:
+def estimate_details(estimate: Estimate, estimator: AccuracyEstimator) -> list[str]:
     """Return what the terminal shows below warnings: what the estimate and the fit rest on.
 
     Parameters
@@ -364,10 +349,8 @@ def estimate_details(
         At a new site.
     estimator : AccuracyEstimator
         That it is by.
-    curve : DataFrame, optional
-        See `site_curve`, by which it is made where it is not given.
     """
-    details, curve = details_without_fit(estimate), site_curve(estimate, estimator, curve)
+    details, curve = details_without_fit(estimate), site_curve(estimate, estimator)
     if curve is not None and len(curve):
         from autoeval.report.threshold import curve_text
 

@@ -14,6 +14,7 @@ from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.read_site import compared_with_fit
 from autoeval.model.priors import calibration_prior, regression_prior
 from autoeval.model.regression import Regression
+from autoeval.report.estimate import estimate_values
 from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
 from tests.made_sites import WORDS, random_found, truth_from
@@ -108,6 +109,14 @@ def test_a_site_takes_the_fit_at_the_floor_of_its_file(fitted):
     assert misread.value != estimate.value
     plan = fitted.plan_labels(estimate, n=3)
     assert plan.priors == there.plan_labels(expected, n=3).priors
+
+
+def test_the_curve_of_a_cut_file_is_that_of_its_floor(fitted):
+    site = site_of(cut(random_found(1), 0.25), fitted.looks_)
+    estimate = fitted.predict_site(site, 0.4)
+    curve = estimate_values(estimate, fitted)["curve"]
+    (recall,) = [r for r in curve if r["measure"] == "recall" and r["threshold"] == 0.4]
+    assert recall["value"] == pytest.approx(estimate.other_targets["recall@0.4"]["value"])
 
 
 def test_floors_are_saved(fitted, tmp_path):
