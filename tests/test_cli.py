@@ -13,7 +13,7 @@ import pytest
 from autoeval import __version__
 from autoeval.cli import main
 from autoeval.command_table import COMMANDS
-from autoeval.commands.command_line import typed_names
+from autoeval.commands.command_line import options_of
 from autoeval.stability.metasets.recipe import MetaSetConfig
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +34,10 @@ def test_every_command_explains_itself(name, capsys):
 
 
 def all_options():
-    return {name: set(typed_names(command)) for name, command in COMMANDS.items()}
+    return {
+        name: {option.typed[0] for option in options_of(command).values()}
+        for name, command in COMMANDS.items()
+    }
 
 
 def test_a_folder_of_results_is_named_by_one_option_everywhere():
@@ -82,7 +85,7 @@ def test_the_short_help_has_a_line_an_option(name, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     assert main([name, "--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    options = typed_names(COMMANDS[name])
+    options = all_options()[name]
     assert all(any(option in line for line in lines) for option in options)
     assert len(lines) <= len(options) + 16 and max(map(len, lines)) <= 100
 

@@ -20,7 +20,6 @@ from autoeval.commands.command_line import (
     options_of,
     read_words,
     run_command,
-    typed_names,
 )
 from autoeval.commands.labels import show_labelled
 from autoeval.errors import InputError
@@ -128,9 +127,9 @@ def test_a_function_reads_all_its_parameters(name):
 def test_help_explains_every_option(name):
     text = help_of(name, COMMANDS[name])
     explained = command_line._explained(COMMANDS[name])
-    for option in options_of(COMMANDS[name]):
-        assert explained.get(option), option
-    assert all(option in text for option in typed_names(COMMANDS[name]))
+    for parameter, option in options_of(COMMANDS[name]).items():
+        assert explained.get(parameter), parameter
+        assert option.typed[0] in text
     assert text.startswith(f"usage: autoeval {name}")
 
 

@@ -680,17 +680,6 @@ def options_of(command: Command) -> dict[str, Option]:
     return options
 
 
-def typed_names(command: Command) -> list[str]:
-    """Return how the parameters of a command are typed.
-
-    Parameters
-    ----------
-    command : Command
-        With its functions.
-    """
-    return [option.typed[0] for option in options_of(command).values()]
-
-
 def function_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Return the parameters of a function, those of ``**options: Unpack[Options]`` one by one.
 
