@@ -602,9 +602,14 @@ class Boxes:
         Parameters
         ----------
         chosen : ndarray or sequence of int
-            Positions in `images`, in the order that they are to have.
+            Positions in `images`, in the order that they are to have; or of M bools, which stay.
+
+        Raises
+        ------
+        IndexError
+            If there are not as many bools as images.
         """
-        chosen = np.asarray(chosen, np.int64)
+        chosen = np.arange(len(self.images))[np.asarray(chosen) if len(chosen) else []]
         place = np.full(len(self.images), -1)
         place[chosen] = np.arange(len(chosen))
         kept = self.where(place[self.image] >= 0)

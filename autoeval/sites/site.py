@@ -397,7 +397,7 @@ class Site:
         ----------
         chosen : sequence of int, or ndarray of shape (k,), int64
             Positions in the images of the boxes, without repetition, in the order that they are to
-            have.
+            have; or a bool for each image, as of `Boxes.on_images`.
 
         Returns
         -------
@@ -405,6 +405,7 @@ class Site:
             The looks, the files of images and the evidence stay those of all. Images are matched
             one by one, so that matches stay; probabilities of the reference are not kept.
         """
+        chosen = np.arange(len(self))[np.asarray(chosen) if len(chosen) else []]
         blocks = None
         if self.blocks is not None:
             blocks = np.unique(self.blocks[chosen], return_inverse=True)[1]

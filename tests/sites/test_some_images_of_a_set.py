@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from label_worlds import make_site
 
 from autoeval.accuracy.coco_evaluation import match_categories, top_detections
@@ -27,6 +28,21 @@ def test_matches_are_those_of_the_images_alone():
     assert (some.evaluation.matches[0] == matched).all()
     assert (some.evaluation.matches[1] == ignored).all()
     assert matched.any()
+
+
+def test_a_mask_keeps_its_images():
+    """A mask was read as the positions 0 and 1, which left two images of 60."""
+    site = crowded_site()
+    mask = np.isin(np.arange(60), CHOSEN)
+    for chosen in (mask, mask.tolist()):
+        some, expected = site.on_images(chosen), site.on_images(CHOSEN)
+        assert some.boxes.images == expected.boxes.images and len(some) == 4
+        assert (some.boxes.scores == expected.boxes.scores).all() and len(some.boxes.scores)
+        assert (some.evaluation.matches.hits == expected.evaluation.matches.hits).all()
+    assert len(site.boxes.on_images(~mask).images) == 56
+    with pytest.raises(IndexError):
+        site.boxes.on_images(mask[:9])
+    assert len(site.boxes.on_images([]).images) == 0
 
 
 def test_the_pool_holds_the_boxes_that_evaluation_counts_with_their_matches():
