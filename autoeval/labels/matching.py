@@ -208,7 +208,7 @@ def _not_in_pool(
 def match_labels(
     labels: LabelSet, pool: Boxes, words: Mapping[str, str] | None = None
 ) -> LabelledSubset:
-    """Find the labels of a pool, in its categories.
+    """Find the labels of a pool, in its categories; images in the order of their ids.
 
     Parameters
     ----------
@@ -231,6 +231,9 @@ def match_labels(
         raise _none_in_pool(labels, pool.images)
     unknown = [image.file_name for image in labels.images if image.image_id not in place_of]
     images = np.array([place_of[image.image_id] for image in in_pool], np.int64)
+    # slopes are fitted in folds of these: in which order files list images changes nothing
+    order = np.argsort(image_ranks([image.image_id for image in pool.images])[images])
+    in_pool, images = [in_pool[k] for k in order], images[order]
     translated = dict(words) if words else {name: name for name in pool.categories}
     wrong = sorted(set(translated.values()) - set(pool.categories))
     used = set(labels.boxes.words(np.ones(len(labels.boxes), bool)))

@@ -110,6 +110,15 @@ def test_over_a_threshold_without_a_box_precision_is_not_defined(plan, site):
     assert "recall@0.9999: 0.0 ± 0.0" in text
 
 
+def test_the_order_in_which_labels_list_their_images_changes_nothing(plan, site):
+    """From 30 labels on slopes are cross-fitted, in folds that were of neighbours in the file."""
+    whole = plan.larger(60)
+    listed = estimate_with_labels(whole, label_set(site, whole.drawn))
+    rising = estimate_with_labels(whole, label_set(site, sorted(whole.drawn)))
+    falling = estimate_with_labels(whole, label_set(site, sorted(whole.drawn, reverse=True)))
+    assert listed.to_dict() == rising.to_dict() == falling.to_dict()
+
+
 def test_a_prior_with_another_interval_than_the_label_free_estimate_says_so(assistance, site):
     """An error measured elsewhere has degrees of freedom; a stated one has a normal interval."""
     for prior, differs in ((ValueWithError(0.4, 0.1, 6), True), (ValueWithError(0.4, 0.1), False)):
