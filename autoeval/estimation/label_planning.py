@@ -634,9 +634,7 @@ def _counted_part(site: Site) -> Site:
     return site.as_categories(names, {name: name for name in names})
 
 
-def check_plan(
-    plan: LabelPlan, estimate: Estimate, folder: Path, *, iou: float | None = None
-) -> None:
+def check_plan(plan: LabelPlan, estimate: Estimate, folder: Path) -> None:
     """Raise `InputError` for a plan that was made for something else.
 
     A plan holds boxes, categories and label-free estimates of its own, which labels correct; where
@@ -648,21 +646,17 @@ def check_plan(
         As read.
     estimate : Estimate
         From `AccuracyEstimator.predict`, with its site; its target and its level are those
-        that the plan must have.
+        that the plan must have, and its score threshold, where it has one.
     folder : Path
         That the plan was read from, for the message.
-    iou : float, optional
-        Of true positives at a score threshold, where one is wanted.
 
     Raises
     ------
     InputError
-        If images, categories, known site, group, boxes or detector, target, level or
-        IoU differ.
+        If images, categories, known site, group, boxes or detector, target, level, score
+        threshold or IoU differ.
     """
     difference = _difference(plan, estimate)
-    if not difference and iou not in (None, plan.iou):
-        difference = f"an IoU of {plan.iou:g}, not {iou:g}"
     if difference:
         raise InputError(
             f"{folder} holds a plan for {difference}. Take the folder of a plan for this, plan "
@@ -696,6 +690,13 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
         return f"{plan.target}, not {estimate.target}"
     if plan.level != estimate.level:
         return f"intervals of {plan.level:.0%}, not {estimate.level:.0%}"
+    points = map(OperatingPoint.of, (estimate.target, *estimate.other_targets))
+    point = next(filter(None, points), None)
+    if point and plan.score_thr is None:
+        return f"no score threshold, not {point.score_thr:g} (`label estimate` takes one, too)"
+    if point and (point.score_thr, point.iou) != (plan.score_thr, plan.iou):
+        planned = f"a score threshold of {plan.score_thr:g} at an IoU of {plan.iou:g}"
+        return f"{planned}, not {point.score_thr:g} at {point.iou:g}"
     return ""
 
 
@@ -796,7 +797,9 @@ def _check_draw(
     shown: list[Any] = [image for image in images if image.image_id in plan_images]
     pool = shown or list(plan.found.images)
     seed, frames = request.seed, request.frames
-    if seed is not None and seed != plan.seed:
+    if request.everywhere and plan.order in (BY_INFLUENCE, BY_DISAGREEMENT):
+        difference = f"drawn by {plan.order}, not by the difference to another detector (--compare)"
+    elif seed is not None and seed != plan.seed:
         difference = f"drawn with --seed {plan.seed}, not {seed}"
     elif frames is not None and (blocks_of(pool, frames=frames) != plan.blocks).any():
         difference = f"with other blocks of frames than --frames {frames} makes"

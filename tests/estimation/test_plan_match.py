@@ -30,9 +30,8 @@ def predicted(world, name="strong", files="strong", fitted=None, **options):
     (path,) = site_predictions(world, files)
     estimate = fitted.predict(path, images=site_labels(world), **options)
     plan = load_plan(world / "plan")
-    check_plan(plan, estimate, world / "plan", iou=options.get("iou"))
-    score_thr = options.get("score_thr")
-    return estimate_with_labels(plan, world / "plan/labels.json", score_thr=score_thr)
+    check_plan(plan, estimate, world / "plan")
+    return estimate_with_labels(plan, world / "plan/labels.json")
 
 
 def test_the_same_detector_and_site_take_the_plan(world):
@@ -83,10 +82,44 @@ def test_another_target_or_level_is_refused(world):
         predicted(world, fitted=wide)
 
 
-def test_another_iou_than_the_plan_s_is_refused(world):
-    assert "recall@0.3" in predicted(world, score_thr=0.3).whole
-    with pytest.raises(InputError, match=r"IoU of 0\.5, not 0\.75"):
-        predicted(world, score_thr=0.3, iou=0.75)
+def test_another_score_threshold_or_iou_is_refused(world, tmp_path):
+    """A plan is enlarged for what it was made for: the old threshold was kept in silence."""
+    (path,) = site_predictions(world, "strong")
+    site = {"images": site_labels(world), "work_dir": tmp_path / "plan"}
+    plan_labels(world / "strong", path, n=10, score_thr=0.3, **site)
+    with pytest.raises(InputError, match=r"threshold of 0\.3 at an IoU of 0\.5, not 0\.5 at 0\.5"):
+        plan_labels(world / "strong", path, n=20, score_thr=0.5, **site)
+    with pytest.raises(InputError, match=r"IoU of 0\.5, not 0\.3 at 0\.75"):
+        plan_labels(world / "strong", path, n=20, score_thr=0.3, iou=0.75, **site)
+    assert plan_labels(world / "strong", path, n=20, score_thr=0.3, **site).n == 20
+    assert plan_labels(world / "strong", path, n=30, **site).score_thr == 0.3
+    with pytest.raises(InputError, match=r"no score threshold, not 0\.3"):
+        predicted(world, score_thr=0.3)
+
+
+def test_a_plan_that_was_not_drawn_by_a_difference_is_not_enlarged_by_one(world, tmp_path):
+    (path,), (weak,) = site_predictions(world, "strong"), site_predictions(world, "weak")
+    things = {"thing 0": ["thing 0"], "thing 1": ["thing 1"]}
+    site = {"images": site_labels(world), "work_dir": tmp_path / "plan", "categories": things}
+    plan_labels(world / "strong", path, n=10, **site)
+    other = {"compare": world / "weak", "compare_predictions": weak}
+    with pytest.raises(InputError, match="not by the difference to another detector"):
+        plan_labels(world / "strong", path, n=20, **other, **site)
+    site["work_dir"] = tmp_path / "difference"
+    first = plan_labels(world / "strong", path, n=10, **other, **site)
+    more = plan_labels(world / "strong", path, n=20, **other, **site)
+    assert set(first.drawn) < set(more.drawn) and more.order == first.order
+
+
+def test_a_plan_stays_as_it_is_where_its_annotations_cannot_be_kept(world, tmp_path):
+    (path,) = site_predictions(world, "strong")
+    folder = tmp_path / "plan"
+    plan_labels(world / "strong", path, n=10, images=site_labels(world), work_dir=folder)
+    (folder / "annotations.json").write_text("[1, 2]")
+    before = (folder / "plan.json").read_bytes()
+    with pytest.raises(InputError, match="to be a COCO annotation file"):
+        plan_labels(world / "strong", path, n=20, images=site_labels(world), work_dir=folder)
+    assert (folder / "plan.json").read_bytes() == before
 
 
 def test_other_images_are_refused(world, tmp_path):
