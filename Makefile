@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DOCS_READY := .venv/.docs
 
-.PHONY: setup demo test test-all test-docs test-counting test-networks test-rare test-pythons docs coverage lint clean
+.PHONY: setup demo test test-all test-docs test-counting test-rare test-pythons docs coverage lint clean
 
 setup: $(READY)
 
@@ -21,12 +21,12 @@ $(READY): requirements.lock setup.cfg
 demo: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/autoeval demo
 
-# What has a job of its own: pages that are run as they stand, counting, what runs networks
-# (detectors, and box stability as published), and what is marked as rare elsewhere.
+# What has a job of its own: pages that are run as they stand, counting, and what is rare: what runs
+# networks (detectors, and box stability as published), and what is marked elsewhere.
 DOCS_TESTS := tests/test_docs_run.py tests/test_docs_network.py tests/test_examples.py
 COUNTING := autoeval/counting tests/counting
 NETWORKS := autoeval/detectors tests/detectors autoeval/stability tests/stability
-# the files that have a rare test: to collect all of them takes as long as many a test
+# the other files that have a rare test: to collect all of them takes as long as many a test
 RARE = $(shell grep -rlw --include='test_*.py' --exclude-dir=detectors --exclude-dir=stability 'mark.rare' tests)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n
 EVERYWHERE := not slow and not clients
@@ -40,11 +40,8 @@ test-docs: $(READY)
 test-counting: $(READY)
 	$(PYTEST) 2 $(COUNTING)
 
-test-networks: $(READY)
-	$(PYTEST) 2 $(NETWORKS)
-
 test-rare: $(READY)
-	$(PYTEST) 2 -m "$(EVERYWHERE) and rare" $(RARE)
+	$(PYTEST) 2 -m "$(EVERYWHERE) and rare" $(NETWORKS) $(RARE)
 
 # The package as files of predictions need it, without torch, under other Pythons that are at hand.
 PYTHONS := 3.12 3.13
@@ -60,7 +57,7 @@ test-python%:
 	OMP_NUM_THREADS=1 .venv-$*/bin/python -P -m pytest -n 2 -m "$(EVERYWHERE) and not rare" $(FILES_TESTS) \
 	--deselect "$(NEEDS_A_NETWORK)"; fi
 
-test-all: test test-docs test-counting test-networks test-rare test-pythons
+test-all: test test-docs test-counting test-rare test-pythons
 
 # The pages of docs/ as a site in build/site; a warning is an error.
 docs: $(DOCS_READY)

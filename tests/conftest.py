@@ -33,7 +33,15 @@ gc.disable()  # until all tests are collected: what is imported lives to the end
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 
+NETWORKS = ("autoeval/detectors/", "tests/detectors/", "autoeval/stability/", "tests/stability/")
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what runs networks as rare."""
+    for item in items:
+        if item.nodeid.startswith(NETWORKS):
+            item.add_marker("rare")
 
 
 def pytest_collection_finish():

@@ -14,11 +14,9 @@ from autoeval.detections import Detections
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
 
-# Each backbone and each head is in a detector that is tried in every run of all tests; two stages
-# and one, on convolutions, in that of the quick ones too.
+# Each backbone and each head is in a detector that is tried in every run of all tests.
 QUICK = ["faster_rcnn_r50", "retinanet_r18", "retinanet_swin_t", "rtmdet_tiny", "yolox_nano"]
 OTHERS = ["faster_rcnn_swin_t", "retinanet_r50", "yolox_tiny"]
-RARE = ("retinanet_swin_t", "rtmdet_tiny")
 KNOWN = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 
 

@@ -307,7 +307,6 @@ warnings.warn("something else of the future", FutureWarning)
 """
 
 
-@pytest.mark.rare
 def test_three_warnings_are_silent_and_no_other():
     words = [sys.executable, "-c", PROGRAM]
     shown = subprocess.run(words, capture_output=True, text=True, check=True).stderr

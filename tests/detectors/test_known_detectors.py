@@ -8,7 +8,7 @@ import pytest
 import torch
 import yaml
 from branching import same
-from random_detectors import KNOWN, OTHERS, QUICK, RARE, mmdet_boxes
+from random_detectors import KNOWN, OTHERS, QUICK, mmdet_boxes
 
 from autoeval.detectors.building.aliases import detector_names, find_config
 from autoeval.detectors.loading import build_model, load_detector, read_config
@@ -16,9 +16,7 @@ from autoeval.detectors.preprocessing import Preprocessor
 from autoeval.errors import InputError
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=pytest.mark.rare) if name in RARE else name for name in KNOWN]
-)
+@pytest.fixture(params=KNOWN)
 def detector(request, build):
     return build(request.param)
 

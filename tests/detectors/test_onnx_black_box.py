@@ -63,7 +63,6 @@ def documented(session, categories):
     return names["detector"]
 
 
-@pytest.mark.rare
 def test_the_same_boxes(detector, session, shared, monkeypatch):
     monkeypatch.chdir(Path(session._model_path).parent)
     black_box = documented(session, detector.categories)

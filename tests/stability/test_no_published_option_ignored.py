@@ -36,13 +36,11 @@ def test_every_option_has_a_case(command):
     assert cases == set(options_of(COMMANDS[command]))
 
 
-@pytest.mark.rare
 @pytest.mark.parametrize("command", PUBLISHED_CASES)
 def test_each_option_acts_or_is_refused(world, command):
     assert ignored(PUBLISHED_CASES[command], Path("acts") / command.replace(" ", "_")) == []
 
 
-@pytest.mark.rare
 @pytest.mark.parametrize("call", PUBLISHED_REFUSED)
 def test_what_would_do_nothing_is_refused(world, call):
     refused(*call, Path("refused"))

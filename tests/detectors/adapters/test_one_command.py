@@ -20,8 +20,6 @@ from autoeval.detectors.detector_spec import DetectorSpec
 from tests.clients.torchvision_operators import usable_torchvision
 from tests.doc_pages import ROOT
 
-pytestmark = pytest.mark.rare  # runs the detector of each framework
-
 N = 40
 SHRUNK = """
 from autoeval.detectors import BlackBoxDetector

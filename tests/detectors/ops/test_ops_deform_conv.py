@@ -110,7 +110,6 @@ def test_both_equal_the_definition(settings):
     torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.rare
 def test_gradients():
     settings = SETTINGS[2]
     x, offset, mask, weight = (each.requires_grad_() for each in inputs(*settings))

@@ -60,7 +60,6 @@ def test_an_offset_moves_its_bin():
     torch.testing.assert_close(moved - plain, torch.tensor([[[[0.0, 20], [1, 0]]]]))
 
 
-@pytest.mark.rare
 def test_gradients():
     torch.manual_seed(0)
     x = torch.randn(2, 2, 12, 10).double().requires_grad_()

@@ -128,7 +128,6 @@ def test_backward_is_the_adjoint(scale, ratio, aligned):
     assert (forth * grad).sum().item() == pytest.approx((features * back).sum().item())
 
 
-@pytest.mark.rare
 def test_gradient_through_mmcv():
     ops.register()
     from mmcv.ops import roi_align as mmcv_roi_align

@@ -22,7 +22,6 @@ seed_sets = [
 ]
 """
 # The network itself; the scores have tests in `stability/scores`, the run in `test_estimate_map`.
-pytestmark = pytest.mark.rare
 DETECTOR = ["estimate-map", "--detector", "roadworld_nano", "--device", "cpu", "--json"]
 
 

@@ -14,8 +14,6 @@ from autoeval.detections import Detections
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.reproduce.side_by_side import load_printed
 
-pytestmark = pytest.mark.rare
-
 SMALL = ["--n-sets", "2", "--n-images", "3", "--repeats", "1"]
 ONE_SET = ["--n-sets", "1", *SMALL[2:]]  # where there are many sources
 

@@ -12,8 +12,6 @@ from autoeval.stability.commands import search_dropout
 from autoeval.stability.commands.meta_set_options import note_sources_of_search
 from autoeval.stability.network.forward.dropout_spec import load_dropout, sources_of_search
 
-pytestmark = pytest.mark.rare
-
 
 @pytest.fixture
 def words(tmp_path, monkeypatch):

@@ -8,8 +8,6 @@ from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.stability.commands.study import STUDIES, Study, read_settings
 
-pytestmark = pytest.mark.rare
-
 METHODS = ["--set", "methods=bos_strict,constant"]
 
 

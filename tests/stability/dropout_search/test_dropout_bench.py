@@ -14,8 +14,6 @@ from autoeval.stability.fitting.meta_set import score_meta_set
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.scores.box_stability import box_stability
 
-pytestmark = pytest.mark.rare
-
 
 class Interrupted(BaseException):
     """Raised where a person would press Ctrl-C."""

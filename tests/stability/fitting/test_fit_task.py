@@ -93,7 +93,6 @@ def test_nothing_depends_on_the_batch_size(known, detector, tmp_path):
     pd.testing.assert_frame_equal(*tables)
 
 
-@pytest.mark.rare
 def test_a_second_run_observes_only_what_is_not_there_or_has_changed(
     detector, two_worlds, tmp_path
 ):
@@ -192,7 +191,6 @@ def test_by_default_each_image_is_seen_as_the_default_method_needs(detector, tas
         autoeval.fit_task(task, detector, data_root=tmp_path, work_dir=tmp_path)
 
 
-@pytest.mark.rare
 def test_a_fit_of_recall(detector, task, tmp_path):
     """Boxes of the darkest world are off by (255 - 160) / 40 pixels: all have an IoU over .5."""
     fitted = fit(detector, task, tmp_path / "work", target="recall@0.3")
@@ -208,7 +206,6 @@ def test_a_fit_of_recall(detector, task, tmp_path):
         fit(detector, task, tmp_path / "other", target="recall@0.3", methods=["bayes", "bos"])
 
 
-@pytest.mark.rare
 def test_files_and_sample_sets_go_one_route(detector, task, tmp_path):
     """Whether sample sets are scored beside it or not, the default is the same fit."""
     with_sets = fit(detector, task, tmp_path / "work")
@@ -284,7 +281,6 @@ def test_a_set_of_a_single_labelled_set_is_checked_too(detector, tmp_path):
     assert "the lowest score in what the detector found on annotations is 0.9" in said
 
 
-@pytest.mark.rare
 def test_own_images_that_cannot_be_read_are_one_warning_of_their_source(detector, task, tmp_path):
     folder = tmp_path / "worlds" / "w1" / "images"
     for path in sorted(folder.iterdir())[:3]:

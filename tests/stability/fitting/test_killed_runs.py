@@ -7,9 +7,6 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-import pytest
-
-pytestmark = pytest.mark.rare
 
 KILLS = 10
 TESTS = Path(__file__).resolve().parents[2]

@@ -7,7 +7,6 @@ import sys
 
 import cv2
 import numpy as np
-import pytest
 
 from autoeval.io.images import read_image
 from autoeval.stability.metasets.transforms import (
@@ -44,7 +43,6 @@ def fingerprints(jpeg: str) -> list[str]:
     return found
 
 
-@pytest.mark.rare
 def test_pixels_do_not_depend_on_the_processor(tmp_path):
     noise = np.random.default_rng(2).integers(0, 256, (25, 38, 3), dtype=np.uint8)
     jpeg = str(tmp_path / "image.jpg")

@@ -19,9 +19,8 @@ from autoeval.stability.network.capture import Capture, CaptureFailures
 from autoeval.stability.network.perturbable import PerturbableDetector
 from autoeval.stability.network.viewed_black_box import VIEWS, alter
 
-# Two stages and one, of which YOLOX has a head of its own, in every run of the tests.
-NAMES = ["faster_rcnn_r50", "yolox_nano"]
-NAMES += [pytest.param(name, marks=pytest.mark.rare) for name in ("retinanet_r18", "rtmdet_tiny")]
+# Two stages and one, of which YOLOX has a head of its own.
+NAMES = ["faster_rcnn_r50", "yolox_nano", "retinanet_r18", "rtmdet_tiny"]
 ALL = ("candidates", "energies", "logits", "features", "prototypes")
 FIELDS = ("boxes", "scores", "labels")
 
@@ -260,7 +259,6 @@ def test_a_detector_without_suppression_says_what_is_missing(images):
     assert evidence.features.shape == (512,)
 
 
-@pytest.mark.rare
 def test_candidates_of_a_detector_with_masks_are_in_pixels_of_the_image(images):
     """mmdet rescales its boxes in place, after suppression, once it has the masks."""
     mask_rcnn = two_stage("mask_rcnn/mask-rcnn_r50_fpn_1x_coco.py")
@@ -272,7 +270,6 @@ def test_candidates_of_a_detector_with_masks_are_in_pixels_of_the_image(images):
         np.testing.assert_array_equal(candidates.labels[keep[: len(clean)]], clean.labels)
 
 
-@pytest.mark.rare
 def test_logits_of_a_cascade_are_the_mean_of_its_heads(images):
     cascade = two_stage("cascade_rcnn/cascade-rcnn_r50_fpn_1x_coco.py")
     for evidence in observe(cascade, images, wants=ALL):

@@ -10,8 +10,6 @@ from mmengine.logging import MMLogger
 
 from benchmarks.mmdet_families import FAMILIES, try_family, unset_memory_is_nan
 
-pytestmark = pytest.mark.rare
-
 # The config's directory, the evidence that its detector cannot give, and what it stands for.
 KINDS = [
     ("cascade_rcnn", set()),  # heads in a row

@@ -13,8 +13,6 @@ from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.forward.passes import HookedPasses
 from autoeval.stability.network.perturbable import PerturbableDetector
 
-pytestmark = pytest.mark.rare
-
 POSITIONS = ["after", "before"]
 
 

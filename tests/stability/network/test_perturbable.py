@@ -70,7 +70,7 @@ def unsplittable(build, monkeypatch):
     return known, other
 
 
-@pytest.mark.parametrize("position", ["after", pytest.param("before", marks=pytest.mark.rare)])
+@pytest.mark.parametrize("position", ["after", "before"])
 def test_fallback_gives_the_same_boxes(unsplittable, images, position):
     known, other = unsplittable
     assert known.splits_backbone and not other.splits_backbone
@@ -190,8 +190,8 @@ READS = {
         ("yolox_nano", ()),
         ("yolox_nano", BY_PRODUCTS),
         ("yolox_nano", EVERYTHING),
-        pytest.param("retinanet_r18", EVERYTHING, marks=pytest.mark.rare),
-        pytest.param("faster_rcnn_r50", EVERYTHING, marks=pytest.mark.rare),
+        ("retinanet_r18", EVERYTHING),
+        ("faster_rcnn_r50", EVERYTHING),
     ],
 )
 def test_a_batch_is_launched_without_waiting_but_for_mmdets_own_post_processing(

@@ -13,8 +13,6 @@ from autoeval.stability.studies.set_sizes import (
     whole_sets,
 )
 
-pytestmark = pytest.mark.rare
-
 
 def test_subsets_are_drawn_without_replacement_and_repeatably():
     made = observations(shaky_world("a", 2.0, n_sets=1))

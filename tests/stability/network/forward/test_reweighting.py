@@ -5,8 +5,6 @@ import torch
 from autoeval.stability.network.capture import class_probabilities
 from autoeval.stability.network.perturbable import changed_weights, weight_change
 
-pytestmark = pytest.mark.rare
-
 FIELDS = ("boxes", "scores", "labels")
 
 

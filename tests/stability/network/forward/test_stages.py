@@ -12,8 +12,6 @@ from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.forward.passes import guess_hook_points
 from autoeval.stability.network.forward.stages import stack
 
-pytestmark = pytest.mark.rare
-
 RESNET = {"type": "ResNet", "depth": 18, "base_channels": 8, "stem_channels": 8}
 SWIN = {"type": "SwinTransformer", "embed_dims": 12, "depths": (1, 2, 1, 1)}
 MOBILE = {"type": "MobileNetV2", "widen_factor": 0.25}
