@@ -11,6 +11,7 @@ PAD = {"test_dataloader.dataset.pipeline.2.size": (WIDTH, WIDTH)}
 # Random heads are never sure of anything and turn boxes inside out: every one counts.
 ONE_STAGE = {
     "model.test_cfg.score_thr": 0.0,
+    "model.test_cfg.nms_pre": 100,
     "model.test_cfg.max_per_img": 20,
     "model.test_cfg.min_bbox_size": -1,
 }

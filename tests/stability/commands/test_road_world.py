@@ -2,8 +2,10 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rectangles import RectangleDetector, write_task
@@ -17,8 +19,6 @@ from autoeval.stability.commands import estimate_map, road_world, running_time
 from autoeval.stability.metasets import MetaSetConfig, load_recipes
 from autoeval.stability.network.forward.dropout_spec import load_dropout, sources_of_search
 from tests.doc_pages import ROOT
-
-pytestmark = pytest.mark.rare
 
 
 def run_script(words, folder, **environment):
@@ -44,16 +44,19 @@ def test_what_is_repeated_here_is_what_the_demo_has():
     assert road_world.HELD_BACK in ENVIRONMENTS
 
 
-def test_build_metaset_as_typed(folder):
-    done = run_script("tools/build_metaset.py", folder)
-    assert done.returncode == 0, done.stderr
-    first = done.stderr.splitlines()[0]
+@pytest.mark.usefixtures("drawn_here")
+def test_build_metaset_as_typed(few_images, few_sites, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["tools/build_metaset.py"])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_path(str(ROOT / "tools/build_metaset.py"), run_name="__main__")
+    assert stopped.value.code == 0
+    first = capsys.readouterr().err.splitlines()[0]
     for word in ("--task FILE", "--n-sets 5", "--n-images 20"):
         assert word in first
     assert "--work-dir work_dirs/build_metaset" in first
-    out = folder / "work_dirs" / "build_metaset"
+    out = Path("work_dirs/build_metaset")
     assert (out / "contact_sheet.png").read_bytes()[:4] == b"\x89PNG"
-    assert {path.stem for path in (out / "recipes").iterdir()} == set(ENVIRONMENTS)
+    assert {path.stem for path in (out / "recipes").iterdir()} == set(few_sites)
     recipes = load_recipes(out / "recipes" / "fog.json")
     assert len(recipes) == 5 and all(len(recipe.image_ids) == 2 for recipe in recipes)
 
@@ -66,14 +69,10 @@ def test_estimate_map_as_typed_with_the_shipped_detector(folder):
     check_estimate(done.stdout, done.stderr, folder, methods=("bos", "fused", "constant"))
 
 
-def test_estimate_map_of_few_sites(few_images, monkeypatch, capsys, tmp_path):
-    others = ("fog", "rain", "overpass", "highway_day", "night_highway")
-    few = {name: ENVIRONMENTS[name] for name in (road_world.HELD_BACK, *others)}
-    for module in (roadworld, environments_task):
-        monkeypatch.setattr(module, "ENVIRONMENTS", few)
+def test_estimate_map_of_few_sites(few_images, few_sites, folder, capsys):
     sets = ["--n-sets", "1", "--n-images", "2"]
     assert main(["estimate-map", "--detector", "roadworld_nano", *sets]) == 0
-    check_estimate(*capsys.readouterr(), tmp_path, methods=("bos", "constant"))
+    check_estimate(*capsys.readouterr(), folder, methods=("bos", "constant"))
 
 
 def check_estimate(printed, errors, folder, methods):
@@ -92,16 +91,15 @@ def check_estimate(printed, errors, folder, methods):
     assert (out / "report.html").exists() and (out / "estimator.parquet").exists()
 
 
-def test_a_download_that_fails_ends_in_one_message(folder):
-    done = run_script(
-        "tools/estimate_map.py --detector retinanet_r50",
-        folder,
-        TORCH_HOME=str(folder / "home"),
-        https_proxy="http://127.0.0.1:9",  # refuses at once
-    )
-    assert done.returncode == 2 and done.stdout == ""
-    (message,) = [line for line in done.stderr.splitlines()[1:] if line.strip()]
+def test_a_download_that_fails_ends_in_one_message(few_images, folder, monkeypatch, capsys):
+    monkeypatch.setenv("TORCH_HOME", str(folder / "home"))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # refuses at once
+    monkeypatch.setattr(sys, "argv", ["tools/estimate_map.py"])
+    assert main(["estimate-map", "--detector", "retinanet_r50"]) == 2
+    printed, errors = capsys.readouterr()
+    (message,) = [line for line in errors.splitlines()[1:] if line.strip()]
     name = "retinanet_r50_fpn_1x_coco_20200130-c2398f9e.pth"
+    assert printed == ""
     assert message.startswith("error: ") and f"/retinanet_r50_fpn_1x_coco/{name}" in message
     assert f"{folder}/home/hub/checkpoints/{name}" in message and "--checkpoint FILE" in message
     assert "python tools/estimate_map.py --detector roadworld_nano" in message
@@ -118,8 +116,17 @@ def test_search_dropout_as_typed(folder):
 
 
 @pytest.fixture
-def few_images(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def few_sites(monkeypatch):
+    others = ("fog", "rain", "overpass", "highway_day", "night_highway")
+    few = {name: ENVIRONMENTS[name] for name in (road_world.HELD_BACK, *others)}
+    for module in (roadworld, environments_task):
+        monkeypatch.setattr(module, "ENVIRONMENTS", few)
+    return few
+
+
+@pytest.fixture
+def few_images(folder, monkeypatch):
+    monkeypatch.chdir(folder)
     monkeypatch.setenv(road_world.IMAGES_VARIABLE, "2")
 
 
