@@ -12,8 +12,8 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 
 import autoeval
 from autoeval.cli import main
-from autoeval.commands.command_line import known_at_sites
 from autoeval.commands.compare import STATUS
+from autoeval.commands.option_values import known_at_sites
 from autoeval.comparison.paired_labels import BY_DIFFERENCE
 from autoeval.errors import InputError
 from autoeval.labels.plan_folder import load_plan

@@ -15,7 +15,7 @@ from predicted_world import HEIGHT, WIDTH, write_world
 from pycocotools.coco import COCO
 
 from autoeval.cli import main
-from autoeval.commands.command_line import word_pairs
+from autoeval.commands.option_values import word_pairs
 from autoeval.errors import InputError
 
 

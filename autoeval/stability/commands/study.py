@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Unpack
 
 from autoeval.api.options import check_names
-from autoeval.commands.command_line import named_pairs
+from autoeval.commands.option_values import named_pairs
 from autoeval.errors import InputError
 from autoeval.stability.commands.meta_set_options import (
     MetaSetOptions,
