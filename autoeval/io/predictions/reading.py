@@ -34,6 +34,7 @@ from autoeval.io.image_identity import Named, normal_id, normal_name
 from autoeval.io.image_lists import FARTHEST, read_image_list
 from autoeval.io.predictions.category_words import ReadAs, find_words
 from autoeval.io.predictions.covered_images import (
+    Placement,
     joined_files,
     place_images,
     uncovered_images,
@@ -239,16 +240,20 @@ def read_boxes(
             ) from None
         none = np.zeros(0, np.int64)
         no_boxes, no_scores = np.zeros((0, 4)), np.zeros(0)
-        return Boxes(
+        empty = Boxes(
             tuple(images),
             tuple(words),
             none,
             none,
             no_boxes,
             no_scores,
+            left_out=content.warnings,
             lists_images=own_images is not None,
             run=run,
         )
+        if by_own_list is None:
+            return empty
+        return _covering(empty, place_images((), images, where, file_images=by_own_list), where)
 
     placement = None
     if images is None:
@@ -285,11 +290,31 @@ def read_boxes(
     if (place < 0).any():
         read = read.where(read.image >= 0)
     if placement is not None:
-        n_boxes = np.bincount(read.image, minlength=len(images))
-        uncovered, notes = uncovered_images(placement, images, n_boxes, read.floor, where)
-        read = replace(read, uncovered=tuple(uncovered.tolist()), left_out=(*notes, *read.left_out))
+        read = _covering(read, placement, where)
     joined = () if run is not None else joined_files(read.image, read.label)
     return replace(read, left_out=read.left_out + joined + unusual_boxes(path, read))
+
+
+def _covering(read: Boxes, placement: Placement, where: str) -> Boxes:
+    """Add the listed images of which predictions say nothing, and the sizes that they know.
+
+    Parameters
+    ----------
+    read : Boxes
+        On listed images.
+    placement : Placement
+        Of the images of the predictions among these.
+    where : str
+        What lists them, for messages.
+    """
+    n_boxes = np.bincount(read.image, minlength=len(placement.images))
+    uncovered, notes = uncovered_images(placement, placement.images, n_boxes, read.floor, where)
+    return replace(
+        read,
+        images=tuple(placement.images),
+        uncovered=tuple(uncovered.tolist()),
+        left_out=(*notes, *read.left_out),
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -192,3 +192,19 @@ def test_any_format_is_found_once(tmp_path):
         files_by_site(tmp_path)
     with pytest.raises(InputError, match=r"Expected one file a.json .* but found 2"):
         file_of("a", tmp_path)
+
+
+def test_a_file_of_nothing_says_which_listed_images_it_is_not_of(tmp_path):
+    """As a file with a box does; images of other names were read as ones with nothing in them."""
+
+    def read(*names):
+        listed = [{"id": k, "file_name": f"street/{name}.jpg"} for k, name in enumerate(names)]
+        document = {"images": listed, "annotations": [], "categories": []}
+        return read_predictions(write(tmp_path, document), images=IMAGES, words=["car"])
+
+    first = read("a", "b")
+    assert first.uncovered == (2,) and len(first) == 0 and first.images == IMAGES
+    assert [notice.code for notice in first.left_out] == ["images-not-placed"]
+    assert read("a", "b", "c").uncovered == ()
+    with pytest.raises(InputError, match="of other images"):
+        read("x", "y", "z")
