@@ -131,10 +131,11 @@ def _clip(detections: Detections, size: tuple[int, int], image_id: str) -> Detec
     Raises
     ------
     InputError
-        If all boxes lie in [0, 1], as shares of an image do.
+        If all boxes with an area lie in [0, 1], as shares of an image do.
     """
     height, width = size
-    if len(detections) and detections.boxes.max() <= 1 < min(size):
+    with_area = detections.boxes[np.all(detections.boxes[:, 2:] > detections.boxes[:, :2], axis=1)]
+    if len(with_area) and with_area.min() >= 0 and with_area.max() <= 1 < min(size):
         raise InputError(f"Expected boxes in pixels but those of '{image_id}' lie in [0, 1].")
     boxes = detections.boxes.clip(0, np.array([width, height] * 2, np.float32))
     inside = np.all(boxes[:, 2:] > boxes[:, :2], axis=1)

@@ -172,11 +172,13 @@ class DetectorSpec:
             return self
         from autoeval.detectors.building.configs import read_config
 
-        test_cfg = read_config(self.name, self.cfg_options).model.get("test_cfg") or {}
-        options = self.cfg_options or {}
+        config = read_config(self.name, self.cfg_options)
+        test_cfg, options = config.model.get("test_cfg") or {}, self.cfg_options or {}
+        # The detector within a semi-supervised pair.
+        model = "model.detector" if config.get("weights_prefix") else "model"
         lowered = {}
         for name, part in (("", test_cfg), ("rcnn.", test_cfg.get("rcnn") or {})):
-            threshold, name = part.get("score_thr"), f"model.test_cfg.{name}score_thr"
+            threshold, name = part.get("score_thr"), f"{model}.test_cfg.{name}score_thr"
             if threshold is not None and threshold > LOW_SCORE and name not in options:
                 lowered[name] = LOW_SCORE
         return replace(self, cfg_options={**options, **lowered}) if lowered else self
@@ -211,7 +213,7 @@ def _absolute(path: str | None) -> str | None:
     """Make the path of a file independent of the working directory."""
     if path is None:
         return None
-    if os.path.exists(path):
+    if os.path.isfile(path):  # a folder may be called as a known detector is
         return os.path.abspath(path)
     file, python, name = path.partition(".py:")
     if python and os.path.exists(f"{file}.py"):

@@ -91,6 +91,13 @@ def test_boxes_outside_are_clipped_or_dropped_and_counted():
     assert detector.n_outside == 3
 
 
+@pytest.mark.parametrize("box", [[-9, -9, -2, -1], [0, 0, 0, 0]])  # outside; a row of padding
+def test_a_box_that_is_left_out_says_nothing_of_the_unit(box):
+    detector = answering(([[box]], [[0.5]], [[0]]))
+    (found,) = detector.observe([street()], ["a"])
+    assert (len(found.clean), detector.n_outside) == (0, 1)
+
+
 def test_its_representation_says_what_it_is():
     detector = BlackBoxDetector(find_bright, WORDS, name="bright")
     assert repr(detector) == "<BlackBoxDetector 'bright', 2 categories>"

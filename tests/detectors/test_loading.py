@@ -171,7 +171,7 @@ def test_a_file_without_a_model_is_told_how_a_function_is_named(text, tmp_path):
 
 @pytest.mark.parametrize("name", ["weights", "hf:weights", "other:weights"])
 def test_a_path_is_kept_as_absolute_behind_any_prefix(name, tmp_path, monkeypatch):
-    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights").mkdir() if ":" in name else (tmp_path / "weights").touch()
     monkeypatch.chdir(tmp_path)
     kept = DetectorSpec(name).to_dict()["name"]
     assert kept == name.replace("weights", str(tmp_path / "weights"))
@@ -181,3 +181,10 @@ def test_a_path_is_kept_as_absolute_behind_any_prefix(name, tmp_path, monkeypatc
 def test_a_precision_that_there_is_not_is_refused_before_anything_is_loaded():
     with pytest.raises(InputError, match="single"):
         DetectorSpec("a network that there is not", precision="other")
+
+
+def test_a_folder_called_as_a_known_detector_is_not_that_detector(tmp_path, monkeypatch):
+    """Such as the folder to which its results are written."""
+    (tmp_path / "retinanet_r50").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert DetectorSpec("retinanet_r50").to_dict()["name"] == "retinanet_r50"

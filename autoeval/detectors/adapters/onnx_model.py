@@ -396,10 +396,11 @@ def letterbox(image: np.ndarray, side: tuple[int, int]) -> tuple[np.ndarray, Pla
 def _given_boxes(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:
     """Read boxes, scores and labels, in whatever order, or boxes with scores, and labels."""
     labels = next(o for o in outputs if np.issubdtype(o.dtype, np.integer))
-    rest = [o for o in outputs if o is not labels]
-    boxes = next(o for o in rest if o.ndim >= 2 and o.shape[-1] in (4, 5)).reshape(labels.size, -1)
-    scores = boxes[:, 4] if boxes.shape[1] == 5 else next(o for o in rest if o.shape[-1:] != (4,))
-    return _above(boxes[:, :4], scores.reshape(-1), labels.reshape(-1), options)
+    # By their axes, since scores of four or five boxes are as long as a box.
+    *scores, boxes = sorted((o for o in outputs if o is not labels), key=lambda o: o.ndim)
+    boxes = boxes.reshape(labels.size, boxes.shape[-1])
+    best = scores[0] if scores else boxes[:, 4]
+    return _above(boxes[:, :4], best.reshape(-1), labels.reshape(-1), options)
 
 
 def _end2end(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:

@@ -17,11 +17,15 @@ from autoeval.words import listed
 
 EXTRA = "torchvision"
 PACKAGE = "torchvision"
-SETTINGS = ("checkpoint", "device", "cfg_options", "classes")
+SETTINGS = ("checkpoint", "device", "cfg_options", "classes", "trust_checkpoint")
 OBJECTS = ("torchvision.models.detection.",)
 
 PREFIX = "torchvision:"
-THRESHOLDS = ("score_thresh", "nms_thresh", "detections_per_img")
+# What boxes depend on besides weights and modules, by the names of attributes.
+OF_HEAD = ("score_thresh", "nms_thresh", "detections_per_img", "topk_candidates")
+OF_PROPOSALS = ("score_thresh", "nms_thresh", "min_size", "_pre_nms_top_n", "_post_nms_top_n")
+OF_TRANSFORM = ("fixed_size", "size_divisible")  # its sizes and means are in its text
+OF_ANCHORS = ("sizes", "aspect_ratios")
 BACKGROUND = "__background__"
 
 
@@ -81,7 +85,7 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
         ) from error
     chosen({**_parameters(get_model_builder(name)), **_parameters(type(model))}, options, name)
     path = find_checkpoint(source)
-    weights = read_checkpoint(path)["state_dict"]
+    weights = read_checkpoint(path, trust=spec.trust_checkpoint)["state_dict"]
     n_in_model, n_in_weights = _number_of_labels(model), _labels_of_weights(weights, model)
     if n_in_model != n_in_weights:
         raise InputError(
@@ -130,15 +134,13 @@ def from_torchvision(model: Any, categories: Sequence[str] = ()) -> BlackBoxDete
     """
     kind = type(model).__name__
     model.eval()
-    part = _post_processing(model)
     labels = _number_of_labels(model)
     words = _words(categories, labels, kind)
-    thresholds = {key: getattr(part, key) for key in THRESHOLDS if hasattr(part, key)}
     settings: Mapping[str, Any] = {
         "framework": "torchvision",
         "model": hash_json(repr(model)),  # with the sizes and means of its transform
         "weights": hash_weights(model),
-        **thresholds,
+        **_of_test(model),
     }
     place = next(model.parameters()).device
 
@@ -167,6 +169,26 @@ def _parameters(build: Callable) -> Mapping[str, Any]:
 def _post_processing(model: Any) -> Any:
     """Return what holds the thresholds: the box head of a two-stage model, else the model."""
     return getattr(model, "roi_heads", model)
+
+
+def _of_test(model: Any) -> dict[str, Any]:
+    """Return what boxes depend on besides weights and modules, such as thresholds."""
+    proposals = getattr(model, "rpn", None)
+    anchors = getattr(model if proposals is None else proposals, "anchor_generator", None)
+    parts = (
+        ("", _post_processing(model), OF_HEAD),
+        ("rpn.", proposals, OF_PROPOSALS),
+        ("transform.", getattr(model, "transform", None), OF_TRANSFORM),
+        ("anchors.", anchors, OF_ANCHORS),
+    )
+    values = {
+        f"{place}{key.removeprefix('_')}": getattr(part, key)
+        for place, part, keys in parts
+        for key in keys
+        if hasattr(part, key)
+    }
+    # The proposals of training are other ones.
+    return {k: v["testing"] if isinstance(v, dict) else v for k, v in values.items()}
 
 
 def _number_of_labels(model: Any) -> int | None:

@@ -18,7 +18,7 @@ from torch import Tensor
 from autoeval.detectors import ops
 from autoeval.detectors.building.aliases import find_config
 from autoeval.errors import InputError, first_line, install_command
-from autoeval.runtime.files import read_json
+from autoeval.runtime.files import or_shipped, read_json
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
@@ -186,7 +186,7 @@ def find_config_file(name: str) -> Path:
         If there is none.
     """
     prefix = next((prefix for prefix in OF_MMDET if name.startswith(prefix)), None)
-    if prefix is None or Path(name).is_file():
+    if prefix is None or or_shipped(name).is_file():
         return find_config(name)
     spec = importlib.util.find_spec("mmdet")
     if spec is None or spec.origin is None:

@@ -97,6 +97,24 @@ def test_a_layout_is_recognised_and_said(layout, tmp_path, capsys):
     assert detector.categories == ("car", "bus", "tram")
 
 
+@pytest.mark.parametrize("n", [0, 1, 4, 5])  # four scores are as long as a box, five as a row
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("order", [("box", "score", "label"), ("score", "box", "label"), None])
+def test_as_many_boxes_as_there_are(n, batch, order, tmp_path):
+    """Of a network whose number of boxes is open, whatever the order of its outputs."""
+    box, score = np.tile(np.float32([10, 35, 30, 45]), (n, 1)), np.linspace(0.9, 0.5, n)
+    values = {"box": box, "score": np.float32(score), "label": np.arange(n) % 3}
+    if order is None:
+        values["box"] = np.column_stack([box, np.float32(score)])
+    shown = {name: values[name][None] if batch else values[name] for name in order or values}
+    if order is None:
+        del shown["score"]
+    found, _ = found_in(write(tmp_path / "a.onnx", shown))
+    np.testing.assert_allclose(found.boxes, np.tile([10, 15, 30, 25], (n, 1)))
+    np.testing.assert_allclose(found.scores, score, atol=1e-6)
+    assert found.labels.tolist() == [k % 3 for k in range(n)]
+
+
 def test_an_rtdetr_sees_the_image_stretched(tmp_path):
     found, detector = found_in(write(tmp_path / "a.onnx", rtdetr()))
     assert (detector.settings["layout"], detector.settings["resize"]) == ("rtdetr", "stretch")

@@ -4,6 +4,9 @@ Run where it is installed: `pip install -e '.[torchvision]'`. Beside a torch of 
 NMS is replaced by ours, as for the tests of other programs.
 """
 
+import argparse
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from framework_images import scenes, two_sizes
@@ -104,6 +107,32 @@ def test_a_checkpoint_of_other_categories(tmp_path):
     for built in ({}, {"num_classes": 5}):
         with pytest.raises(InputError, match=r"3 labels.*num_classes=3.*--classes FILE"):
             DetectorSpec(spec.name, **loading, **named, cfg_options=built)()
+
+
+def test_a_checkpoint_with_more_than_weights_is_read_where_it_is_trusted(tmp_path):
+    """As torchvision's own training writes it, with the arguments of the command line."""
+    import torch
+
+    content = {"model": build(FASTER).state_dict(), "args": argparse.Namespace(epochs=26)}
+    torch.save(content, tmp_path / "model_25.pth")
+    spec = DetectorSpec(f"torchvision:{FASTER}", checkpoint=str(tmp_path / "model_25.pth"))
+    with pytest.raises(InputError, match="--trust-checkpoint"):
+        spec()
+    assert len(replace(spec, trust_checkpoint=True)().categories) == 91
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        (FASTER, {"rpn_pre_nms_top_n_test": 4}),
+        (FASTER, {"rpn_nms_thresh": 0.2}),
+        (FASTER, {"box_detections_per_img": 7}),
+        ("retinanet_resnet50_fpn", {"topk_candidates": 9}),
+    ],
+)
+def test_whatever_changes_boxes_makes_another_detector(name, option):
+    plain, changed = from_torchvision(build(name)), from_torchvision(build(name, **option))
+    assert plain.fingerprint == from_torchvision(build(name)).fingerprint != changed.fingerprint
 
 
 @pytest.mark.parametrize("name", ["retinanet_resnet50_fpn", "fcos_resnet50_fpn", "ssd300_vgg16"])

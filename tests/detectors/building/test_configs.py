@@ -18,6 +18,7 @@ from autoeval.detectors.building.configs import (
     read_config,
     trained_on,
 )
+from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 
 RETINANET = "retinanet/retinanet_r18_fpn_1x_coco.py"
@@ -119,6 +120,19 @@ def test_batch_norm_across_processes_is_built_in_one():
 def test_instances_are_asked_of_a_panoptic_model():
     config = read_config("mmdet::maskformer/maskformer_r50_ms-16xb1-75e_coco.py")
     assert config.model.test_cfg.instance_on is True
+
+
+def test_a_shipped_config_is_found_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = find_config_file("configs/detectors/retinanet_r50.py")
+    assert path.is_file() and path == find_config_file("retinanet_r50")
+
+
+def test_low_scores_reach_the_detector_within_a_pair():
+    name = "mmdet::soft_teacher/soft-teacher_faster-rcnn_r50-caffe_fpn_180k_semi-0.1-coco.py"
+    assert read_config(name).model.test_cfg.rcnn.score_thr == 0.05
+    low = DetectorSpec(name).with_low_scores()
+    assert read_config(name, low.cfg_options).model.test_cfg.rcnn.score_thr == 0.01
 
 
 def test_the_weights_of_the_one_that_is_deployed():
