@@ -409,9 +409,9 @@ def estimate_rows(
     without = {name for name, weight in weights if not weight} if category_intervals else set()
     undefined = [target] if none_over and target.startswith(PRECISION) else []
     precisions = [name for name in other_regressions or () if name.startswith(PRECISION)]
-    undefined += [name for name in precisions if nothing_over(rows, name).all()]
+    undefined += [name for name in precisions if nothing_over(counted, name).all()]
     other_targets, of_others = _other_targets(
-        rows, regression, interval.value, other_regressions or {}, unseen
+        counted, regression, interval.value, other_regressions or {}, unseen
     )
     return Estimate(
         value=interval.value,
@@ -453,7 +453,7 @@ def _other_targets(
     Parameters
     ----------
     rows : Table
-        As in `estimate_rows`.
+        One row a category that counts, as of `Regression.site_rows`.
     regression : Regression
         Of the target of the value.
     value : float
@@ -577,7 +577,8 @@ def sampling_std(
     means = np.array([regression.distribution(r).mean for r in changed])
     slopes = (means - regression.distribution(filled).mean).T / STEP
     moved = np.zeros(RESAMPLES)
-    weights = category_weights(rows, regression.target)
+    # a category that is 0 by definition does not move
+    weights = category_weights(rows, regression.target) * ~nothing_over(rows, regression.target)
     for category, of_category, weight in zip(scores, slopes, weights, strict=True):
         at_once = max(AT_ONCE // max(len(category.images), 1), 1)
         for start in range(0, RESAMPLES, at_once):

@@ -317,7 +317,7 @@ def priors_of_targets(
     if estimate.site.nothing_found:
         return priors
     for target, regression in regressions.items():
-        if regression is None or nothing_over(rows, target).all():
+        if regression is None or not (rows[COUNTED] & ~nothing_over(rows, target)).any():
             continue
         of_target, error = estimate, None
         if not (estimate.site.known or estimate.site.group):

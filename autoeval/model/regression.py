@@ -545,18 +545,22 @@ class Regression:
         """Estimate all rows together that count, which are categories of one new site.
 
         The value is the weighted mean of the possible accuracies of the rows, see `predict`; the
-        interval of the mean is moved to it.
+        interval of the mean is moved to it. A category without a box over the threshold has a
+        recall and an F1 of 0 without an error, see `without_boxes`, and no weight in precision.
 
         Parameters
         ----------
         rows, unseen
             See `distribution`; weights are `category_weights`.
         """
-        if nothing_over(rows, self.target).all():
+        none, weights = nothing_over(rows, self.target), category_weights(rows, self.target)
+        weights = np.where(none, 0.0, weights)
+        share = weights.sum()  # of the categories that are not 0 by definition
+        if not share > 0:
             return without_boxes(self.target)
-        weights = category_weights(rows, self.target)
         value = weights @ np.clip(self.distribution(rows).mean, 0, 1)
-        of_mean = self.distribution(rows, weights[None], unseen=unseen)
+        of_mean = self.distribution(rows, weights[None] / share, unseen=unseen)
+        of_mean = replace(of_mean, means=share * of_mean.means, stds=share * of_mean.stds)
         return predict_intervals(of_mean, self.level, np.array([value]))[0]
 
     @cached_property
@@ -799,11 +803,13 @@ def draw_sites(
     table.setdefault(COUNTED, np.ones(len(site), bool))
     table["group"] = table["source"] = np.array([NEW + name for name in site], object)
     sites, target = list(dict.fromkeys(site)), regression.target
+    none = nothing_over(table, target) | ~table[COUNTED]
     of_rows = regression.draw(table, draws=draws, seed=seed)
+    of_rows[:, none] = 0.0  # by definition, or without a weight
     if len(sites) < len(site):  # several categories: for `possible` below
         parts = np.split(np.arange(len(site)), range(AT_ONCE, len(site), AT_ONCE))
         means = [regression.distribution(rows_where(table, part)).mean for part in parts]
-        mean = np.concatenate(means)
+        mean = np.where(none, 0.0, np.concatenate(means))
     drawn = np.empty((draws, len(sites)))
     for k, name in enumerate(sites):
         members = np.flatnonzero(site == name)
@@ -818,7 +824,6 @@ def draw_sites(
         errors = np.random.default_rng([seed, 1]).normal(size=drawn.shape)
         drawn += shares * regression.accuracy_std_ * errors
     rng, unit = np.random.default_rng([seed, 2]), float(ndtri((1 + regression.level) / 2))
-    none = nothing_over(table, target) | ~table[COUNTED]
     for k, name in enumerate(sites):
         of_site = rows_where(table, site == name)
         if name in fitted_sites:

@@ -20,8 +20,9 @@ from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import FitSettings, fit_sets
 from autoeval.estimation.labelled_sets import labelled_site
+from autoeval.estimation.threshold_choice import expected_curve
 from autoeval.model.pair_table import category_weights, with_target
-from autoeval.model.regression import Regression
+from autoeval.model.regression import Regression, draw_sites
 from autoeval.report.estimate import estimate_head, estimate_row, other_target_lines
 from autoeval.sites.site import Site
 from tests.made_sites import N_IMAGES, random_found, truth_from
@@ -217,6 +218,62 @@ def test_precision_over_a_threshold_that_no_box_of_the_fit_reaches_has_no_estima
 def labelled_where(of, kept):
     site = Site(of.boxes.where(kept), truth=of.truth, name=of.name, everywhere=True)
     return labelled_site(site)
+
+
+def without_cars_over(found, threshold):
+    return Site(found.where((found.label != 0) | (found.scores <= threshold)))
+
+
+@pytest.mark.parametrize("measure", ["recall", "f1"])
+def test_a_category_without_a_box_over_the_threshold_is_0_in_the_mean_of_all_too(
+    estimator, site, measure
+):
+    name, low = f"{measure}@0.8", without_cars_over(site.boxes, 0.8)
+    estimate = estimator.for_target(name).predict_site(low)
+    values = {name: ends["value"] for name, ends in estimate.per_category.items()}
+    assert values["car"] == 0
+    rows = estimate.site.row["rows"]
+    weights = dict(zip(rows["category"], category_weights(rows, name), strict=True))
+    mean = sum(weights[category] * value for category, value in values.items())
+    assert weights["car"] > 0.1 and estimate.value == pytest.approx(mean, rel=1e-12)
+    assert estimator.predict_site(low, 0.8).other_targets[name]["value"] == estimate.value
+    curve = expected_curve(estimator, estimator.predict_site(low), thresholds=np.array([0.8]))
+    assert curve.set_index("measure")["value"][measure] == pytest.approx(estimate.value, rel=1e-6)
+    # the regression of that category moves the interval no more
+    every = estimator.for_target(name).regression_
+    without = {column: values[rows["category"] != "car"] for column, values in rows.items()}
+    of_others, share = every.predict_mean(without), 1 - weights["car"]
+    assert estimate.upper - estimate.value == pytest.approx(
+        share * (of_others.upper - of_others.value), rel=1e-9
+    )
+
+
+def test_joint_draws_have_the_same_mean_where_a_category_is_0(estimator, site):
+    fitted = estimator.for_target("recall@0.6")
+    estimate = fitted.predict_site(without_cars_over(site.boxes, 0.6))
+    rows = pd.DataFrame(estimate.site.row["rows"]).assign(site="new")
+    _, drawn = draw_sites(fitted.regression_, rows, draws=20_000)
+    assert drawn.mean() == pytest.approx(estimate.value, abs=0.003)
+
+
+def test_boxes_over_the_threshold_of_categories_that_do_not_count_define_nothing(estimator, site):
+    found = site.boxes
+    best_bus = np.flatnonzero(found.label == 1)[np.argmax(found.scores[found.label == 1])]
+    kept = (found.label != 1) & (found.scores <= 0.8)
+    kept[best_bus] = True
+    low = Site(found.where(kept))
+    estimate = estimator.predict_site(low, 0.8)
+    assert list(estimate.left_out) == ["bus"] and found.scores[best_bus] > 0.8
+    ends = ("value", "lower", "upper")
+    for measure in ("recall", "f1"):
+        assert [estimate.other_targets[f"{measure}@0.8"][end] for end in ends] == [0, 0, 0]
+    assert np.isnan(estimate.other_targets["precision@0.8"]["value"])
+    assert estimate.undefined == ("precision@0.8",)
+    for measure, value in (("recall", 0.0), ("precision", np.nan)):
+        alone = estimator.for_target(f"{measure}@0.8").predict_site(low)
+        assert (alone.value, alone.lower) == pytest.approx((value, value), nan_ok=True)
+        plan = estimator.for_target(f"{measure}@0.8").plan_labels(alone, n=1)
+        assert f"{measure}@0.8" not in plan.priors
 
 
 def test_labels_alone_measure_recall_where_no_box_is_over_the_threshold(estimator, site):
