@@ -280,7 +280,9 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[Not
     if too_old:
         store.forget(too_old)
     notices += silent_sites(images_of, settings.by)
-    ranks = _ranks(estimator, {name: window for name, (window, _) in shown.items()}, settings)
+    floors = {name: shared.of_files.get(name, {}).get("floor", 0.0) for name in shown}
+    windows_shown = {name: window for name, (window, _) in shown.items()}
+    ranks = _ranks(estimator, windows_shown, settings, floors)
     sites = [
         _monitored_site(name, rows, shown[name], ranks, shared) for name, rows in rows_of.items()
     ]
@@ -648,10 +650,23 @@ def _ranks(
     estimator: AccuracyEstimator,
     shown: Mapping[str, Mapping[str, Any] | None],
     settings: MonitorSettings,
+    floors: Mapping[str, float],
 ) -> dict[str, tuple[float, float]]:
     """Return the rank of each site with an estimate, and its probability to be among the worst.
 
-    From `DRAWS` joint draws: much of the error of one site is that of all.
+    From `DRAWS` joint draws: much of the error of one site is that of all. Sites whose files begin
+    at another score are drawn apart, since the fit at that score has errors of its own.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator
+        Made the estimates.
+    shown : mapping of str to mapping or None
+        The window of each site that is shown.
+    settings : MonitorSettings
+        What was requested.
+    floors : mapping of str to float
+        Score at which the files of each site begin; see `Site.floor`.
 
     Returns
     -------
@@ -668,20 +683,22 @@ def _ranks(
     ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1.0
     worst = np.full(len(values), np.nan)
     if settings.k < len(values):
-        fitted_sites = {
-            name: site for name, site in settings.fitted_sites.items() if name in estimated
-        }
-        rows = [
-            pd.DataFrame(window["scores"]).assign(site=name) for name, window in estimated.items()
-        ]
-        _, drawn = draw_sites(
-            estimator.regression_,
-            pd.concat(rows, ignore_index=True),
-            draws=DRAWS,
-            seed=settings.seed,
-            unseen={name: window["unseen"] for name, window in estimated.items()},
-            fitted_sites=fitted_sites,
-        )
+        names = np.array(list(estimated))
+        floor_of_site = np.array([floors[name] for name in estimated])
+        drawn = np.empty((DRAWS, len(names)))
+        for number, floor in enumerate(np.unique(floor_of_site).tolist()):
+            of_floor = names[floor_of_site == floor].tolist()
+            rows = [pd.DataFrame(estimated[name]["scores"]).assign(site=name) for name in of_floor]
+            _, drawn[:, floor_of_site == floor] = draw_sites(
+                estimator.at_floor(floor).regression_,
+                pd.concat(rows, ignore_index=True),
+                draws=DRAWS,
+                seed=settings.seed + number,
+                unseen={name: estimated[name]["unseen"] for name in of_floor},
+                fitted_sites={
+                    name: site for name, site in settings.fitted_sites.items() if name in of_floor
+                },
+            )
         places = np.argpartition(drawn, settings.k - 1, axis=1)[:, : settings.k]
         worst = np.bincount(places.ravel(), minlength=len(values)) / len(drawn)
     return {

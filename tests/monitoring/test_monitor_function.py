@@ -13,7 +13,7 @@ from autoeval.errors import InputError
 from autoeval.model.regression import draw_sites
 from autoeval.monitoring.box_change import Change
 from autoeval.monitoring.looks import SiteLook
-from autoeval.monitoring.monitor import _ranks
+from autoeval.monitoring.monitor import DRAWS, _ranks
 from autoeval.monitoring.monitored import MonitorSettings, labelled_level, reasons_of
 
 SKILLS = {"north/gate": 0.9, "north/yard": 0.7, "roof": 0.5}
@@ -131,6 +131,26 @@ def test_a_site_of_the_fit_leaves_the_draws_of_the_others_as_they_are(world, tmp
     assert np.array_equal(drawn[:, others], of_new[:, others])
 
 
+def test_sites_of_cut_files_are_drawn_by_the_fit_at_that_score(world, tmp_path):
+    estimator, rows = autoeval.AccuracyEstimator.load(world / "fit/estimator.parquet"), []
+    for name in SKILLS:
+        boxes = json.loads((world / "sites" / f"{name}.json").read_text())
+        cut = tmp_path / "sites" / f"{name}.json"
+        cut.parent.mkdir(parents=True, exist_ok=True)
+        cut.write_text(json.dumps([box for box in boxes if box["score"] >= 0.3]))
+        site = estimator.predict(cut).site
+        assert site.floor == 0.3
+        rows.append(pd.DataFrame(site.row["rows"]).assign(site=name))
+    regression = estimator.at_floor(0.3).regression_
+    table = pd.concat(rows, ignore_index=True)
+    names, drawn = draw_sites(regression, table, draws=DRAWS)
+    found = autoeval.monitor(
+        world / "fit", tmp_path / "sites", by="folder", worst=1, work_dir=tmp_path / "work"
+    )
+    for k, name in enumerate(names):
+        assert found[name].p_worst == pytest.approx(np.mean(drawn.argmin(axis=1) == k))
+
+
 def test_scores_that_were_not_seen_make_the_order_uncertain(world):
     """Of three equal sites one of unknown accuracy is the worst in a half of all cases."""
     estimator = autoeval.AccuracyEstimator.load(world / "fit/estimator.parquet")
@@ -139,7 +159,7 @@ def test_scores_that_were_not_seen_make_the_order_uncertain(world):
     window = {"scores": scores, "value": estimate.value}
     for unseen, expected in ((0.0, [1 / 3] * 3), (1000.0, [1 / 4, 1 / 2, 1 / 4])):
         shown = {name: window | {"unseen": unseen if name == "b" else 0.0} for name in "abc"}
-        ranks = _ranks(estimator, shown, MonitorSettings(k=1))
+        ranks = _ranks(estimator, shown, MonitorSettings(k=1), dict.fromkeys("abc", 0.0))
         assert [p for _, p in ranks.values()] == pytest.approx(expected, abs=0.03)
 
 
