@@ -571,7 +571,8 @@ def fits_above(
     fit_floor = max(labelled_set.looks.floor for labelled_set in sets)
     fits = {}
     for floor in floors:
-        kept = [labelled_set.boxes.scores >= floor for labelled_set in sets]
+        single = np.float32(floor)
+        kept = [labelled_set.boxes.scores.astype(np.float32) >= single for labelled_set in sets]
         if floor <= fit_floor + SAME_FLOOR or not all(boxes.any() for boxes in kept):
             continue
         above = [labelled_set.above(floor) for labelled_set in sets]

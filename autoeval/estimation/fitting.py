@@ -345,8 +345,8 @@ def fit_sets(
 
     # What is known of the files, and what was found wrong in them.
     warnings, looks = checked_sets(sets, check)
-    scores = np.concatenate([labelled_set.boxes.scores for labelled_set in sets])
-    shares = ((floor, float(np.mean(scores >= floor))) for floor in floors)
+    scores = np.concatenate([labelled_set.boxes.scores for labelled_set in sets], dtype=np.float32)
+    shares = ((floor, float(np.mean(scores >= np.float32(floor)))) for floor in floors)
     looks = replace(looks, floors=tuple(shares))
     if "detector" in context:  # it was run here
         looks = replace(looks, detector=of_plain_pass(context["detector"]))

@@ -583,7 +583,7 @@ def with_boxes_over(
     rest : Boxes, optional
         Boxes of other categories on the same images, which labels may show to count.
     score_thr : float
-        Boxes with a higher score count, compared in the precision of the scores.
+        Boxes with a higher score count, compared in single precision.
 
     Returns
     -------
@@ -591,7 +591,8 @@ def with_boxes_over(
         Indices of the images, rising; a note where images are left out.
     """
     parts = (boxes,) if rest is None else (boxes, rest)
-    over = [part.image[part.scores > part.scores.dtype.type(score_thr)] for part in parts]
+    single = np.float32(score_thr)
+    over = [part.image[part.scores.astype(np.float32) > single] for part in parts]
     images, n_images = np.unique(np.concatenate(over)), len(boxes.images)
     if len(images) == n_images:
         return images, ()

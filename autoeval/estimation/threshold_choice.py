@@ -48,6 +48,7 @@ TINY = 1e-9  # a threshold is over 0
 STEP = 0.05  # hundredths within a step of `THRESHOLDS` are evaluated
 MOST_ROUNDS = 5
 ROUNDING = 1e-9  # by which a value may miss what it reaches
+ROUNDED = float(np.finfo(np.float32).eps) / 2  # relative error of a number in single precision
 AS_GOOD = 0.01  # F1 that a threshold may lack and still be as good as the best
 
 
@@ -96,8 +97,9 @@ def expected_curve(
         return _table(())
     fit = estimator.at_floor(estimate.site.floor)
     rows, unseen = estimate.site.row["rows"], estimate.site.unseen
-    best = float(estimate.site.boxes.scores.max(initial=0.0))
-    points = {str(point): point for point in _points(iou, thresholds) if point.score_thr < best}
+    best = np.float32(estimate.site.boxes.scores.max(initial=0.0))
+    points = _points(iou, thresholds)
+    points = {str(point): point for point in points if np.float32(point.score_thr) < best}
     curve = []
     for name, regression in fit.regressions_of(points).items():
         if regression is not None:  # else no box of the labelled set is over the threshold
@@ -161,7 +163,8 @@ def labelled_curve(part: LabelledPart, thresholds: np.ndarray = THRESHOLDS) -> p
             f"This plan is for {plan.target}, which does not depend on all images: plan for recall "
             "or F1 to choose a threshold."
         )
-    points = [p for p in _points(plan.iou, thresholds) if (plan.found.scores > p.score_thr).any()]
+    best = np.float32(plan.found.scores.max(initial=0.0))
+    points = [p for p in _points(plan.iou, thresholds) if np.float32(p.score_thr) < best]
     names = [str(point) for point in points]
     estimates = estimate_rankings(plan, part.images, part.rankings, names)
     curve = []
@@ -210,8 +213,8 @@ def exact_curve(
     for ranking in rankings:
         assert ranking.scores is not None
         counted = ranking.counted[level].astype(np.float64)
-        rising = -ranking.scores
-        over = np.searchsorted(rising, -thresholds.astype(rising.dtype))
+        rising = -ranking.scores.astype(np.float32)  # as `image_counts` compares
+        over = np.searchsorted(rising, -thresholds.astype(np.float32))
         hits = np.append(0, np.cumsum(counted * ranking.hits[level]))[over]
         boxes = np.append(0, np.cumsum(counted))[over]
         counts += np.stack([hits, boxes, np.full(len(over), ranking.n_true.sum())])
@@ -247,15 +250,16 @@ def score_thresholds(rankings: Sequence[RankedDetections]) -> np.ndarray:
     [0.01, 0.42, 0.9]
     """
     scores = [ranking.scores for ranking in rankings if ranking.scores is not None]
-    precision = np.result_type(*scores)
     lower = np.unique(np.concatenate([np.full(1, TINY), *scores]).astype(np.float64))
     upper = np.append(lower[1:], 1.0)
     thresholds = lower.copy()
     unplaced = np.ones(len(lower), bool)
     for decimals in range(2, MOST_DECIMALS + 1):
-        rounded = np.ceil(lower * 10**decimals) / 10**decimals
-        compared = rounded.astype(precision)
-        fits = unplaced & (compared >= lower) & (compared < upper)
+        # a score in single precision is next to the number that was meant
+        rounded = np.ceil(lower * (1 - ROUNDED) * 10**decimals) / 10**decimals
+        compared = rounded.astype(np.float32)
+        fits = compared >= lower.astype(np.float32)
+        fits &= unplaced & (compared < upper.astype(np.float32))
         thresholds[fits] = rounded[fits]
         unplaced &= ~fits
     return thresholds[(thresholds > 0) & (thresholds < 1)]

@@ -543,7 +543,8 @@ def image_features(
     best = np.zeros(n_images)
     np.maximum.at(best, image, scores)
     variance = probabilities * (1 - probabilities)
-    sums = [probabilities, scores > CONFIDENT, scores > SCORE_THR, np.ones(len(scores)), variance]
+    single = scores.astype(np.float32)  # as `image_counts` compares
+    sums = [probabilities, single > CONFIDENT, single > SCORE_THR, np.ones(len(scores)), variance]
     counts = [np.log1p(np.bincount(image, part, minlength=n_images)) for part in sums]
     return np.stack([*counts, best], axis=1)
 

@@ -213,7 +213,8 @@ def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
     boxes = site.pool
     for k, ranking in enumerate(site.evaluation.rankings):
         chosen = (ranking.n_true > 0) | everywhere
-        chosen[boxes.image[(boxes.label == k) & (boxes.scores > SCORE_THR)]] = True
+        over = boxes.scores.astype(np.float32) > SCORE_THR
+        chosen[boxes.image[(boxes.label == k) & over]] = True
         images = np.flatnonzero(chosen)
         if len(images) >= FEWEST_IMAGES and ranking.n_true.sum() >= FEWEST_BOXES:
             yield Pair(site, k, images, ranking.take(images))

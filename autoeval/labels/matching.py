@@ -738,7 +738,7 @@ def false_without_labels(
     """
     translated = words or {word: word for word in labels.categories}
     label_names = {translated.get(word) for word in labels.categories}
-    inside = on_labelled[boxes.image] & (boxes.scores > score_thr)
+    inside = on_labelled[boxes.image] & (boxes.scores.astype(np.float32) > np.float32(score_thr))
     n = np.bincount(boxes.label[inside], minlength=len(boxes.categories))
     counts = zip(boxes.categories, n.tolist(), strict=True)
     of_none = {name: k for name, k in counts if k and name not in label_names}

@@ -572,7 +572,7 @@ class LabelPlan(Result):
         if point.iou != self.iou:
             raise InputError(f"This plan is for an IoU of {self.iou:g}, not {point.iou:g}.")
         boxes, n = self.found, self.n_pool
-        over = boxes.scores > boxes.scores.dtype.type(point.score_thr)
+        over = boxes.scores.astype(np.float32) > np.float32(point.score_thr)  # as `image_counts`
         counts = np.zeros((len(boxes.categories), 3, n))
         for k, objects in enumerate(self.objects[0]):
             mine = over & (boxes.label == k)

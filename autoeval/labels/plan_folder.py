@@ -454,7 +454,8 @@ def label_config(categories: Sequence[str]) -> str:
 
 def _of_image(plan: LabelPlan, k: int, image: LabelledImage) -> Prelabels:
     boxes_of_pool = plan.found
-    rows = np.flatnonzero((boxes_of_pool.image == k) & (boxes_of_pool.scores > CONFIDENT))
+    confident = boxes_of_pool.scores.astype(np.float32) > CONFIDENT
+    rows = np.flatnonzero((boxes_of_pool.image == k) & confident)
     rows = rows[np.argsort(-boxes_of_pool.scores[rows], kind="stable")]
     boxes = boxes_of_pool.boxes[rows].astype(np.float64)
     if image.size is not None:

@@ -538,7 +538,8 @@ class SiteWindows:
             file_notes = self.shared.of_files.get(self.name, {})
             floor = file_notes.get("floor", 0.0)
             if floor:  # files of one site may begin at different scores
-                site = replace(site, boxes=site.boxes.where(site.boxes.scores >= floor))
+                over = site.boxes.scores.astype(np.float32) >= np.float32(floor)
+                site = replace(site, boxes=site.boxes.where(over))
             self._sites[k] = replace(
                 site,
                 floor=floor,

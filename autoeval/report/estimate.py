@@ -560,10 +560,11 @@ def image_table(clean: Boxes) -> pd.DataFrame:
     import pandas as pd
 
     n_images = len(clean.images)
-    over = clean.scores > SCORE_THR
+    scores = clean.scores.astype(np.float32)
+    over = scores > SCORE_THR
     boxes = np.bincount(clean.image[over], minlength=n_images)
     sums = np.bincount(clean.image[over], clean.scores[over], minlength=n_images)
-    sure = np.bincount(clean.image[clean.scores > CONFIDENT], minlength=n_images)
+    sure = np.bincount(clean.image[scores > CONFIDENT], minlength=n_images)
     mean = np.divide(sums, boxes, out=np.full(n_images, np.nan), where=boxes > 0)
     table = pd.DataFrame(
         {

@@ -385,7 +385,7 @@ class Site:
         Site
             The site has truth. Its reference, its looks and its `floor` stay as they are.
         """
-        kept = self.boxes.scores >= floor
+        kept = self.boxes.scores.astype(np.float32) >= np.float32(floor)
         boxes, matches = self.boxes.where(kept), self.evaluation.matches.of(kept)
         evaluation = Evaluation(boxes, self.evaluation.truth, matches)
         return replace(self, boxes=boxes, evaluation=evaluation)
@@ -576,7 +576,7 @@ def with_features(boxes: Boxes) -> Boxes:
     order = np.lexsort((-scores, cell))
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n) - np.searchsorted(cell[order], cell[order])
-    confident = np.bincount(cell, scores > CONFIDENT, minlength=1)
+    confident = np.bincount(cell, scores.astype(np.float32) > CONFIDENT, minlength=1)
     best = np.zeros(len(confident))
     np.maximum.at(best, cell, scores)
     a, b, overlap = overlapping_pairs(corners, cell, corners, cell, least=ANY)

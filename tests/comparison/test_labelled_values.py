@@ -14,7 +14,7 @@ from labelled_site import estimate_labelled
 from pycocotools.coco import COCO
 
 import autoeval
-from autoeval import AccuracyEstimator, compare, fit
+from autoeval import AccuracyEstimator, compare, fit, threshold
 from autoeval.report.comparison import about_values
 
 THINGS = {"thing 0": ["thing 0"], "thing 1": ["thing 1"]}
@@ -223,6 +223,45 @@ def test_scores_in_single_precision_give_the_same_estimate(world):
     estimated = fitted.predict([*single, *low], images=images)
     assert len(estimated.site.boxes) == len(expected.site.boxes)
     assert estimated.value == pytest.approx(expected.value, abs=1e-6)
+
+
+def test_scores_of_a_threshold_are_not_over_it_in_single_precision(world):
+    """The number .3 in float32 is over .3: all boxes with this score counted, of tensors alone.
+
+    By hand, of ten objects half of which are found with a score of .3, and half with .9: over .3
+    recall is .5 in either type, and it is 1 at the highest threshold below .3.
+    """
+    boxes = json.loads(text_of(world, "strong"))
+    boxes = [{**box, "score": max(round(box["score"], 1), 0.01)} for box in boxes]
+    single = [{**box, "score": float(np.float32(box["score"]))} for box in boxes]
+    assert {0.3, 0.7} < {box["score"] for box in boxes}
+    labels, of_set = world / "set.json", world / "set_strong_predictions.json"
+    fitted, sites = fit(labels, of_set), {"images": site_labels(world), "score_thr": 0.3}
+    expected, estimated = (fitted.predict(given, **sites) for given in (boxes, single))
+    for given in (expected, estimated):
+        plan = fitted.plan_labels(given, n=20)
+        assert plan.found.scores.min() <= 0.3 < plan.found.scores.max()
+    for name, of_target in expected.other_targets.items():
+        assert estimated.other_targets[name] == pytest.approx(of_target, abs=1e-6, nan_ok=True)
+    some = site_labels(world)
+    for value in (0.3, 0.7):  # with the labels of all images, as counted
+        by_labels = [
+            fitted.estimate_with_labels(given, some, score_thr=value).other_targets
+            for given in (expected, estimated)
+        ]
+        assert by_labels[0] == by_labels[1]
+    size = {"width": 99, "height": 99}
+    shown = [{"id": k, "file_name": f"{k}.jpg", **size} for k in range(5)]
+    places = [(k, x) for x in (0, 50) for k in range(5)]
+    objects = [{"image_id": k, "category_id": 1, "bbox": [x, 0, 9 + k, 9]} for k, x in places]
+    content = {"images": shown, "categories": [{"id": 1, "name": "a"}], "annotations": objects}
+    for of_type in (float, np.float32, np.float16):
+        found = zip(objects, [0.3] * 5 + [0.9] * 5, strict=True)
+        scored = [{**box, "score": float(of_type(score))} for box, score in found]
+        choices = [threshold(labels=content, predictions=scored, recall=r) for r in (0.4, 0.9)]
+        assert [choice.at["recall"]["value"] for choice in choices] == [0.5, 1.0]
+        if of_type is not np.float16:  # in which .3 is .3000488
+            assert [choice.value for choice in choices] == [0.89, 0.29]
 
 
 def test_the_order_of_categories_changes_no_difference(world, tmp_path):
