@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
-from autoeval.accuracy.measures import IOUS
+from autoeval.accuracy.measures import AP_TARGETS, IOUS
 from autoeval.api.options import (
     HOW_IT_RUNS,
     OF_FILES,
@@ -445,7 +445,8 @@ def threshold(
         refuse_given(options, "has no use with --plan", [n for n in options if n != "img_dir"])
         curve, warnings, level = _curve_of_plan(plan, labels, words, site, iou)
     elif estimator is not None:
-        fitted = load_estimator(estimator)
+        # curves are of all thresholds, whatever the fit estimates
+        fitted = load_estimator(estimator, AP_TARGETS[0])
         level = fitted.level
         at: dict[str, Any] = {}
         if labels is not None:  # their plan has the boxes from the lowest threshold on

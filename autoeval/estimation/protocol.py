@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.measures import Target, find_target
+from autoeval.accuracy.measures import OperatingPoint, Target, find_target
 from autoeval.errors import InputError
-from autoeval.model.pair_table import CATEGORY
+from autoeval.model.pair_table import CATEGORY, category_weights, with_target
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.result_base import ENDS, Result
 from autoeval.words import Notice, counted
@@ -352,8 +352,15 @@ class FitResult(Result):
 
     @property
     def value(self) -> float:
-        """Mean accuracy over the categories that were fitted; NaN where the table has none."""
+        """Mean accuracy over the categories that were fitted; NaN where the table has none.
+
+        At a threshold categories weigh by their counts, see `category_weights`, in each labelled
+        set; the mean over the sets.
+        """
         values = [ends["value"] for ends in self.per_category.values()]
+        if values and OperatingPoint.of(self.target):
+            by_site = self._pairs.dropna(subset=self.target).groupby("source")
+            values = [category_weights(x, self.target) @ x[self.target] for _, x in by_site]
         return float(np.mean(values)) if values else math.nan
 
     @property
@@ -376,10 +383,12 @@ class FitResult(Result):
 
     @cached_property
     def _pairs(self) -> pd.DataFrame:
-        """The pairs of `table`; a table of one site need not name it."""
+        """The pairs of `table`, with the target; a table of one site need not name it."""
+        import pandas as pd
+
         from autoeval.estimation.category_scores import pair_rows
 
-        rows = pair_rows(self.table)
+        rows = pd.DataFrame(with_target(pair_rows(self.table), self.target))
         return rows if "source" in rows else rows.assign(source="")
 
     def interval_text(self, ends: Mapping[str, float], level: str = "") -> str:

@@ -153,10 +153,10 @@ def fit_assistance(sets: Sequence[Site]) -> LabelAssistance:
             [pair.site.group for pair in pairs],
         ),
         tuple(site.name for site in sites),
+        # a measure that no image moves, such as precision where all boxes are right, shows nothing
         points={
-            name: _mixing_weights(of_measure, (MODEL,))
+            name: _mixing_weights(of_measure, (MODEL,)) if of_measure else mixing[MODEL]
             for name, of_measure in influences.items()
-            if of_measure
         },
     )
 

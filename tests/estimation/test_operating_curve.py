@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import autoeval
 from autoeval.accuracy.measures import MEASURES, OperatingPoint, image_counts, value_of
 from autoeval.cli import main
 from autoeval.errors import InputError
@@ -198,3 +199,43 @@ class TestCommand:
     def test_what_is_missing_is_said(self, options, message, capsys):
         assert main(["threshold", *options]) == 2
         assert message in capsys.readouterr().err
+
+
+def rows_of_cars():
+    """Two cars in each of 40 images, of which every sixth is missed; false boxes score under .1."""
+    size = {"height": 480, "width": 640}
+    images = [{"id": k, "file_name": f"{k}.jpg", **size} for k in range(40)]
+    cars = [
+        {"image_id": k // 2, "category_id": 1, "bbox": [20 + 300 * (k % 2), 99, 60 + k % 7, 40]}
+        for k in range(80)
+    ]
+    labels = {"images": images, "categories": [{"id": 1, "name": "car"}], "annotations": cars}
+    boxes = [{**car, "score": 0.945 - 0.01 * k} for k, car in enumerate(cars) if k % 6 != 5]
+    boxes += [
+        {**car, "bbox": [20, 300, 60, 40], "score": 0.02 + 0.001 * k}
+        for k, car in enumerate(cars[::2])
+    ]
+    return labels, boxes
+
+
+@pytest.mark.parametrize("target", ["mAP", "recall", "precision"])
+def test_labels_choose_a_threshold_by_a_fit_of_any_target_and_where_all_boxes_are_right(target):
+    labels, boxes = rows_of_cars()
+    fitted = autoeval.fit(labels, boxes, target=target, score_thr=None if target == "mAP" else 0.3)
+    choice = autoeval.threshold(fitted, boxes, images=labels, labels=labels, recall=0.7)
+    # 56 of 80 cars are found by the boxes down to that of car 66, with a score of .285
+    assert choice.value == pytest.approx(0.28) and choice.at["recall"]["value"] == 56 / 80
+    some = {**labels, "images": labels["images"][:20]}
+    some["annotations"] = [car for car in labels["annotations"] if car["image_id"] < 20]
+    of_some = autoeval.threshold(fitted, boxes, images=labels, labels=some, recall=0.7)
+    assert 0.1 < of_some.lower <= of_some.value <= of_some.upper < 0.5
+
+
+def test_the_result_of_a_fit_of_recall_has_the_recall_on_the_labelled_images():
+    labels, boxes = rows_of_cars()
+    fitted = autoeval.fit(labels, boxes, target="recall", score_thr=0.29)
+    result = fitted.fit_result_
+    # boxes of the cars up to 65, without every sixth
+    assert result.value == pytest.approx(55 / 80)
+    assert result.to_dict()["fit/recall_0.29"] == result.value
+    assert result.per_category["car"]["value"] == result.value
