@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # pandas and Arrow take longer to import than a command witho
 SEAL = b"autoeval.rows"
 MANIFEST = "jobs.json"
 RECENT = 50
-NUMBERS = (np.dtype(np.float64), np.dtype(np.int64))
 
 
 class DamagedRowsError(Exception):
@@ -51,14 +50,36 @@ def write_row_file(path: Path, job: str, rows: pd.DataFrame) -> None:
     """
     import pyarrow.parquet
 
-    # column by column: `Table.from_pandas` takes four times as long for one row of 300 columns
-    columns = {str(name): _column(values) for name, values in rows.items()}
-    table = pyarrow.table(columns)
-    seal = json.dumps({"job": job, "digest": rows_digest(table.to_pandas())}).encode()
+    table = rows_table(rows)
+    seal = json.dumps({"job": job, "digest": table_digest(table)}).encode()
     table = table.replace_schema_metadata({SEAL: seal})
     with atomic_path(path) as temporary:
-        pyarrow.parquet.write_table(table, temporary, write_statistics=False)
-        read_row_file(temporary, job)
+        # a dictionary for each of hundreds of columns takes longer than the few rows themselves
+        options = {"write_statistics": False, "use_dictionary": False}
+        pyarrow.parquet.write_table(table, temporary, **options)
+        _read_table(temporary, job)
+
+
+def rows_table(rows: pd.DataFrame) -> pyarrow.Table:
+    """Return rows as they come back from Parquet, where NaN is a missing value.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of one job: few rows, of hundreds of columns.
+    """
+    import pyarrow
+
+    # numbers from one block: `Table.from_pandas` takes five times as long for 300 columns
+    is_number = [kind == np.float64 for kind in rows.dtypes]
+    numbers = iter(np.ascontiguousarray(rows.loc[:, is_number].to_numpy(np.float64).T))
+    columns = {
+        str(name): pyarrow.array(next(numbers), from_pandas=True)
+        if is_number[k]
+        else _column(rows.iloc[:, k])
+        for k, name in enumerate(rows.columns)
+    }
+    return pyarrow.table(columns)
 
 
 def _column(values: pd.Series) -> pyarrow.Array:
@@ -84,51 +105,41 @@ def read_row_file(path: Path, job: str) -> pd.DataFrame:
     DamagedRowsError
         If it is no such file, of another job, or its content has changed.
     """
+    return _read_table(path, job).to_pandas()
+
+
+def _read_table(path: Path, job: str) -> pyarrow.Table:
+    """Read the table of a job, as `read_row_file` does."""
     import pyarrow.parquet
 
     try:  # a changed byte may make any part of the readers fail in any way
         with pyarrow.parquet.ParquetFile(path) as file:
-            table = file.read()
+            table = file.read(use_threads=False)
         metadata = table.schema.metadata or {}
         seal = json.loads(metadata[SEAL]) if SEAL in metadata else {}
-        rows = table.to_pandas()
+        digest = table_digest(table)
     except Exception as error:
         raise DamagedRowsError(f"cannot be read ({error})") from error
     if not seal.keys() >= {"job", "digest"}:
         raise DamagedRowsError("is a Parquet file of something else")
     if seal["job"] != job:
         raise DamagedRowsError(f"holds the rows of another job, {seal['job']}")
-    if seal["digest"] != rows_digest(rows):
+    if seal["digest"] != digest:
         raise DamagedRowsError("does not match its checksum: its content has changed on disk")
-    return rows
+    return table
 
 
-def rows_digest(rows: pd.DataFrame) -> str:
-    """Return a hash of the columns and values of a table, as it comes back from Parquet.
+def table_digest(table: pyarrow.Table) -> str:
+    """Return a hash of the names, types and values of the columns of a table.
 
     Parameters
     ----------
-    rows : DataFrame
-        The table.
+    table : pyarrow.Table
+        Of `rows_table`, or read from a file.
     """
-    from pandas.util import hash_pandas_object
-
-    kinds = list(rows.dtypes)
-    words = {kind: str(kind) for kind in set(kinds)}
-    columns = [(name, words[kind]) for name, kind in zip(rows.columns, kinds, strict=True)]
-    digest = hashlib.sha256(repr((columns, len(rows))).encode())
-    # rows have hundreds of columns of numbers: one block of bytes for those of a type, in which all
-    # kinds of NaN are one
-    is_number = np.array([kind in NUMBERS for kind in kinds], bool)
-    for kind in NUMBERS:
-        numbers = rows.loc[:, [column_kind == kind for column_kind in kinds]].to_numpy(
-            kind, copy=True
-        )
-        if kind == np.float64:
-            numbers[np.isnan(numbers)] = np.nan
-        digest.update(numbers.tobytes())
-    digest.update(hash_pandas_object(rows.loc[:, ~is_number], index=False).to_numpy().tobytes())
-    return digest.hexdigest()
+    columns = [(field.name, str(field.type)) for field in table.schema]
+    content = repr((columns, table.num_rows, table.to_pydict()))
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 class RowStore:

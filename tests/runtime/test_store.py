@@ -193,7 +193,7 @@ def test_the_digest_of_rows_is_of_names_types_and_values():
     changed = [rows.assign(b=[0.5, 1.0]), rows.assign(a=["y", None]), rows.assign(n=[1.0, 2.0])]
     changed += [rows.rename(columns={"c": "d"}), rows[:1], rows[["a", "n", "b"]], rows[["a"]]]
     changed += [rows[["b"]], rows[["c"]], rows[:0], rows.iloc[:, :0]]
-    digests = [store.rows_digest(table) for table in (rows, same, *changed)]
+    digests = [store.table_digest(store.rows_table(each)) for each in (rows, same, *changed)]
     assert digests[0] == digests[1] and len(set(digests[1:])) == 1 + len(changed)
 
 
