@@ -11,13 +11,19 @@ LAPTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 
 
-@contextmanager
-def chromium():
-    """Yield a browser; skip the tests where there is none."""
+def needs_chromium():
+    """Return playwright and the program of the browser; skip the tests where one is missing."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs the test extra")
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         pytest.skip(f"needs one of {', '.join(NAMES)} on the PATH: apt-get install chromium")
+    return playwright, found
+
+
+@contextmanager
+def chromium():
+    """Yield a browser; skip the tests where there is none."""
+    playwright, found = needs_chromium()
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(
             executable_path=found, args=["--no-sandbox"], timeout=PATIENCE

@@ -42,8 +42,8 @@ load_network = loading.load_detector
 def write_published(folder):
     """Write worlds and tasks, black boxes that print how many images they get, and small files."""
     (folder / "rectangles").mkdir()
-    write_task(folder / "rectangles", ("w0", "w1", "w2"), n_images=4)
-    four = (folder / "rectangles/task.py").read_text().replace("'w2'", "'w2', 'w3'")
+    write_task(folder / "rectangles", ("w0", "w1"), n_images=4)
+    four = (folder / "rectangles/task.py").read_text().replace("'w1'", "'w1', 'w2', 'w3'")
     (folder / "rectangles/four.py").write_text(four)
     one_word = (folder / "rectangles/task.py").read_text()
     both = one_word.replace('["box"]', '["box", "crate"]')

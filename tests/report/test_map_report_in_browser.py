@@ -72,6 +72,14 @@ def visit(browser, work_dir):
     opened.page.close()
 
 
+@pytest.fixture(scope="module")
+def opened(browser, work_dir):
+    """The page as it opens, for tests that only read it."""
+    visit = Visit(browser, work_dir / "report.html", viewport=LAPTOP)
+    yield visit
+    visit.page.close()
+
+
 def column(visit, caption, name):
     """Numbers of a column, in the order of the page; NaN for cells without one."""
     return visit.page.evaluate(
@@ -89,27 +97,27 @@ METHODS = "Methods over all held-out sites, in points of 100"
 HELD_OUT = "Estimates of held-out sites, in points of 100"
 
 
-def test_opens_without_complaint_and_without_asking_anyone_else(visit):
-    visit.page.wait_for_timeout(200)
-    assert visit.complaints == []
+def test_opens_without_complaint_and_without_asking_anyone_else(opened):
+    opened.page.wait_for_timeout(200)
+    assert opened.complaints == []
 
 
-def test_the_answer_on_top_is_that_of_the_run(visit, work_dir):
+def test_the_answer_on_top_is_that_of_the_run(opened, work_dir):
     estimate = json.loads((work_dir / "result.json").read_text())["estimate"]
-    assert visit.texts(".interval .value") == [f"{100 * estimate['value']:.1f}"]
+    assert opened.texts(".interval .value") == [f"{100 * estimate['value']:.1f}"]
     low, high = 100 * estimate["lower"], 100 * estimate["upper"]
-    assert visit.texts(".interval .range") == [f"90% interval: {low:.1f} to {high:.1f}"]
-    shown = visit.page.locator(".warnings").first.inner_text()
+    assert opened.texts(".interval .range") == [f"90% interval: {low:.1f} to {high:.1f}"]
+    shown = opened.page.locator(".warnings").first.inner_text()
     assert estimate["warnings"] and all(warning in shown for warning in estimate["warnings"])
 
 
-def test_numbers_are_those_of_the_parquet_file(visit, table):
+def test_numbers_are_those_of_the_parquet_file(opened, table):
     caption = f"All {len(table)} sample sets with the ids of their recipes"
-    np.testing.assert_array_equal(column(visit, caption, "bos"), table["bos"])
-    np.testing.assert_array_equal(column(visit, caption, "true mAP"), 100 * table["mAP"])
+    np.testing.assert_array_equal(column(opened, caption, "bos"), table["bos"])
+    np.testing.assert_array_equal(column(opened, caption, "true mAP"), 100 * table["mAP"])
     own = table[table["kind"] == "seed"]
-    assert column(visit, HELD_OUT, "true mAP") == (100 * own["mAP"]).tolist()
-    drawn = json.loads(visit.page.locator(".scatter script").text_content())
+    assert column(opened, HELD_OUT, "true mAP") == (100 * own["mAP"]).tolist()
+    drawn = json.loads(opened.page.locator(".scatter script").text_content())
     assert drawn["scores"].pop("held-out estimate")
     for name, score in drawn["scores"].items():
         values = np.array(score["values"], float)
@@ -118,7 +126,7 @@ def test_numbers_are_those_of_the_parquet_file(visit, table):
     assert [point["set"] for point in drawn["points"]] == table["sample_set"].tolist()
     samples = table[table["kind"] == "sample"].dropna(subset="bos")
     r2 = np.corrcoef(samples["bos"], samples["mAP"])[0, 1] ** 2
-    assert f"R² {r2:.2f}" in visit.texts(".scatter .note")[0]
+    assert f"R² {r2:.2f}" in opened.texts(".scatter .note")[0]
 
 
 @pytest.mark.parametrize("way", ["click", "keyboard"])
@@ -213,8 +221,8 @@ def test_categories_of_hostile_names_are_text_and_sort(browser, tmp_path):
 
 
 @pytest.mark.parametrize(("place", "n_images"), [("first", 6), ("last", 6)])
-def test_the_least_certain_and_the_least_stable_images_are_pictures(visit, place, n_images):
-    gallery = getattr(visit.page.locator(".thumbnails"), place)
+def test_the_least_certain_and_the_least_stable_images_are_pictures(opened, place, n_images):
+    gallery = getattr(opened.page.locator(".thumbnails"), place)
     images = gallery.locator("img")
     assert images.evaluate_all("all => all.every(i => i.loading === 'lazy')")
     for image in images.all():
@@ -242,8 +250,8 @@ def test_nothing_sticks_out_on_a_phone(browser, work_dir):
     visit.page.close()
 
 
-def test_a_page_has_at_most_twelve_pictures(visit):
-    assert 0 < len(visit.all(".thumbnails img")) <= 12
+def test_a_page_has_at_most_twelve_pictures(opened):
+    assert 0 < len(opened.all(".thumbnails img")) <= 12
 
 
 def test_each_part_lies_beside_the_page(work_dir):

@@ -33,7 +33,7 @@ class LoggedStore(RowStore):
 
 
 class World:
-    """The same 20 small jobs for any folder of rows."""
+    """The same 12 small jobs for any folder of rows."""
 
     def __init__(self, folder):
         self.task = rectangle_task(folder)
@@ -43,7 +43,7 @@ class World:
             for seed_set in self.seed_sets
             for recipe in [
                 own_images(seed_set),
-                *draw_recipes(seed_set, MetaSetConfig(n_sets=4, n_images=3)),
+                *draw_recipes(seed_set, MetaSetConfig(n_sets=2, n_images=3)),
             ]
         ]
 
