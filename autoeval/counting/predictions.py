@@ -43,7 +43,7 @@ def read_columns(
 ) -> pd.DataFrame:
     """Read a table of one row for each image.
 
-    A first row whose last field is no number is a header, whose names are those of `ALIASES`.
+    A first row of words without a number is a header, whose names are those of `ALIASES`.
 
     Parameters
     ----------
@@ -146,12 +146,20 @@ def _read(path: Path) -> pd.DataFrame:
         raise InputError(f"Cannot read {path}: {error}.") from None
     if separator == ";":  # by people whose decimal point is a comma
         frame = frame.replace(r"^\s*(-?\d+),(\d+)\s*$", r"\1.\2", regex=True)
-    try:
-        float(frame.iloc[0, -1] or "nan")
-    except ValueError:  # the first row is a header
+    *others, last = frame.iloc[0]
+    # Behind the counts there may be a word, such as a stratum, or none for a skipped answer.
+    if not any(map(_is_number, [*others, last or "nan"])):
         frame.columns = pd.Index(frame.iloc[0].str.strip())
         frame = frame.iloc[1:].reset_index(drop=True)
     return frame
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def separator_of(path: Path) -> str:

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from autoeval.counting.capture.answers import Extraction, extract_count
 from autoeval.counting.counters import Counter, CountResult, as_result, count_prompts
 from autoeval.errors import InputError
-from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.find_images import UnlabelledImage, file_stamp
 from autoeval.io.images import UnreadableImageError
 from autoeval.runtime import FAILED, OK, SKIPPED
 from autoeval.runtime.files import PathLike, write_json, write_table
@@ -39,6 +39,8 @@ Extractor = Callable[[str], Extraction]
 # CAPTURe, appendix C.1: from 1.0 down in steps of .1; the question is skipped after 0.
 BACKOFF = tuple(round(1 - k / 10, 1) for k in range(11))
 CUT_OFF = "cut off"
+# Images of two folders may have one name: their files tell them apart.
+IMAGE_KEY = ("image", "file")
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +305,7 @@ def count_images(
     prompt : str
         Class to count.
     journal : CellJournal
-        With the key ``image``; receives the results.
+        With the key `IMAGE_KEY`; receives the results.
 
     Returns
     -------
@@ -317,13 +319,18 @@ def count_images(
         As `unless_all_fail`.
     """
     kept = read_again(prompted.counter, journal.read().values())
-    cells = {cell["image"]: cell for cell in kept}
-    waiting = [im for im in images if not is_done(cells.get(im.image_id, {"status": FAILED}))]
+    cells = {(cell["image"], cell["file"]): cell for cell in kept}
+    keys = [(image.image_id, _stamp(image)) for image in images]
+    waiting = [
+        image
+        for key, image in zip(keys, images, strict=True)
+        if not is_done(cells.get(key, {"status": FAILED}))
+    ]
     counted = prompted.parts(partial(_count, prompted, prompt), waiting)
     bar = announced_bar(len(waiting), prompted.counter.name)
     for cell in unless_all_fail(journal.keep(counted, bar), prompted.counter.name, "images"):
-        cells[cell["image"]] = cell
-    table = pd.DataFrame([cells[im.image_id] for im in images])
+        cells[cell["image"], cell["file"]] = cell
+    table = pd.DataFrame([cells[key] for key in keys])
     return table.rename(columns={"image": "id", "count": "pred"}).astype({"pred": np.float64})
 
 
@@ -386,17 +393,30 @@ def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
     return written
 
 
+def _stamp(image: UnlabelledImage) -> str:
+    """Return what changes with the file of an image; empty where it has none."""
+    path = getattr(image, "path", None)
+    try:
+        return "" if path is None else file_stamp(path)
+    except OSError:  # it is missing: reading it says so
+        return ""
+
+
 def _count(prompted: PromptedCounter, prompt: str, images: Sequence[UnlabelledImage]) -> list[Cell]:
     cells: list[Cell] = []
-    requests = []
+    requests, files = [], []
     for image in images:
+        file = _stamp(image)
         try:
             requests.append(CountRequest(image.read(), [prompt], image.image_id, prompt))
+            files.append(file)
         except UnreadableImageError as error:
             status = f"{UNREADABLE}: {error.reason}"
-            cells.append({"image": image.image_id, "count": None, "status": status})
-    for request, [result] in zip(requests, prompted.count(requests), strict=True):
-        cell: Cell = {"image": request.image_id, "count": number(result.count)}
+            unread = {"count": None, "status": status}
+            cells.append({"image": image.image_id, "file": file, **unread})
+    counted = zip(requests, files, prompted.count(requests), strict=True)
+    for request, file, [result] in counted:
+        cell: Cell = {"image": request.image_id, "file": file, "count": number(result.count)}
         cell |= result_fields(result, {})
         points = result.centres
         if points is not None and is_done(cell):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.counting.predictions import CountPredictions, align, match_ids, read_predictions
+from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
 
 
@@ -152,3 +153,10 @@ def test_align_keeps_the_common_images_in_the_order_of_the_first():
     assert first.pred.tolist() == [2, 6] and second.pred[1] == 9 and np.isnan(second.pred[0])
     assert first.notes == ("1 images that another file lacks were left out: b",)
     assert second.notes == ("1 images that another file lacks were left out: z",)
+
+
+def test_a_first_row_with_a_number_is_no_header(tmp_path):
+    skipped = read_predictions(write(tmp_path / "m.csv", "a,10,none\nb,0,1\n"))
+    assert skipped.ids == ("a", "b") and skipped.pred[1] == 1 and np.isnan(skipped.pred[0])
+    truth = read_truth(write(tmp_path / "t.csv", "a,10,rain\nb,0,sun\n"))
+    assert truth.counts == {"a": 10, "b": 0}

@@ -41,8 +41,8 @@ def count_in_images(
     """Count in every image with any counter, and write predictions for `autoeval count evaluate`.
 
     Results are kept one by one in DIR/COUNTER: the same command goes on where it was stopped, and
-    asks again only what failed. Writes predictions.csv (id, pred, status) and, where the counter
-    says where it counts, points.json.
+    asks again only what failed, and images whose files changed. Writes predictions.csv (id, pred,
+    status) and, where the counter says where it counts, points.json.
 
     Parameters
     ----------
@@ -70,6 +70,7 @@ def count_in_images(
     """
     from autoeval.counting.prompting import (
         BATCH_SIZE,
+        IMAGE_KEY,
         CellJournal,
         PromptedCounter,
         check_same_run,
@@ -90,7 +91,7 @@ def count_in_images(
     for model, settings in loaded:
         folder = Path(work_dir) / folder_name(model.name)
         check_same_run(folder / "run.json", {**settings, "prompt": prompt})
-        journal = CellJournal(folder / "answers.jsonl", ["image"])
+        journal = CellJournal(folder / "answers.jsonl", IMAGE_KEY)
         size = BATCH_SIZE if batch_size is None else batch_size
         prompted = PromptedCounter(model, workers=asking.get("workers") or 1, batch_size=size)
         table = count_images(prompted, listed_images, prompt, journal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -145,6 +146,9 @@ def praco(
     counting_set = counting_set.first(options.get("limit"))
     folder = Path(work_dir)
     measured = {"mode": mode, "divisions": 2 if grid is None else grid}
+    of_data = {"data": os.path.abspath(data)}
+    if root := options.get("data_root"):
+        of_data["data_root"] = os.path.abspath(root)
     recipes: list[MosaicRecipe] = []
     if counter and not multi_class:
         drawn = {"seed": RELEASED_SEED if seed is None else seed, "n_negatives": n_negatives or 1}
@@ -160,7 +164,12 @@ def praco(
             batch_size=batch_size or BATCH_SIZE,
         )
         result, pictures = _of_counter(
-            prompted, counting_set, None if multi_class else recipes, folder, settings, measured
+            prompted,
+            counting_set,
+            None if multi_class else recipes,
+            folder,
+            {**settings, **of_data},
+            measured,
         )
         results.append(result)
         if pictures is not None:

@@ -592,7 +592,7 @@ def evaluate_counter(
         If the folder is of other settings, or the counter fails on every prompt.
     """
     folder = Path(folder)
-    check_same_run(folder / "run.json", {**settings, **prompted.settings})
+    check_same_run(folder / "run.json", {**settings, "grid": divisions, **prompted.settings})
     ask_once(prompted, counting_set)
     table = run_negative_test(prompted, counting_set, folder)
     counts = count_matrix(table, counting_set)

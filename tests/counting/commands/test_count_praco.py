@@ -243,3 +243,14 @@ def test_a_limited_run_goes_on_and_workers_change_nothing(data):
     measures_of("--work-dir", "parts", "--workers", 3)
     for name in ("measures.csv", "intervals.csv", "colours/per_image.csv"):
         assert (data / "parts" / name).read_bytes() == (data / "whole" / name).read_bytes()
+
+
+@pytest.mark.parametrize("words", [["fsc", "--grid", "1"], ["copy"]])
+def test_answers_of_another_grid_or_of_other_data_are_not_taken(data, capsys, words):
+    """Tiles of the first grid were reported as those of the second."""
+    shutil.copytree("fsc", "copy")
+    into = ["--counter", "good.py", "--work-dir", "out"]
+    assert run(*into) == 0
+    assert main(["count", "praco", "--data", *words, *into]) == 2
+    named = "grid: 2, now 1" if "--grid" in words else "data: "
+    assert named in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import cv2
@@ -102,6 +103,19 @@ def test_only_what_failed_is_asked_again(data, capsys):
     (data / "first.txt").unlink()
     run("--counter", "bad.py")
     assert (data / "first.txt").read_text().split() == ["d.png"]
+
+
+def test_images_of_another_folder_that_are_called_alike_are_counted(data):
+    """And those of the first are not asked about again."""
+    config(data / "good.py")
+    run("--counter", "good.py")
+    shutil.copytree(data / "images", data / "other")
+    cv2.imwrite(str(data / "other" / "a.png"), np.full((2, 2, 3), 255, np.uint8))
+    assert main(["count", "run", "--counter", "good.py", "--images", "other"]) == 0
+    assert predictions()["pred"].to_dict() == {"a.png": 4, "b/c.png": 2, "d.png": 3}
+    run("--counter", "good.py")
+    assert predictions().loc["a.png", "pred"] == 1
+    assert (data / "asked.txt").read_text().split() == ["a.png", "b/c.png", "d.png", "a.png"]
 
 
 def test_a_counter_that_is_broken_ends_the_run(data, capsys):
