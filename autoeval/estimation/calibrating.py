@@ -346,7 +346,8 @@ def calibrate(
         of each set the probabilities (10, N) that were used.
     """
     if prior is None:
-        prior = calibration_prior(min(labelled_set.looks.floor for labelled_set in sets))
+        # a set without a box has no floor, NaN
+        prior = calibration_prior(np.fmin.reduce([labelled.looks.floor for labelled in sets]))
     probabilities = cross_fitted(sets, prior)
     home = [labelled_set for labelled_set in sets if labelled_set.trained_here] or sets
     calibration = fit_calibration(home, None, prior)
@@ -524,7 +525,8 @@ def with_calibrated_reference(sets: Sequence[Site]) -> tuple[list[Site], ScoreCa
         )
         for site in with_reference
     ]
-    prior = calibration_prior(min(reference_set.boxes.floor for reference_set in as_detector))
+    floors = [reference_set.boxes.floor for reference_set in as_detector]  # NaN without a box
+    prior = calibration_prior(np.fmin.reduce(floors))
     calibration = fit_calibration(as_detector, None, prior)
     probabilities = [p[AT_HALF] for p in cross_fitted(as_detector, prior)]
     of_set = dict(zip(map(id, with_reference), probabilities, strict=True))
@@ -547,8 +549,8 @@ def fits_above(
 ) -> dict[float, FloorFit]:
     """Fit labelled sets at every floor above those of their files.
 
-    A floor over which a set has no box left is left out. What a confidence says of a box stays; how
-    many objects are missed is fitted again.
+    A floor over which a set with boxes has none left is left out. What a confidence says of a box
+    stays; how many objects are missed is fitted again.
 
     Parameters
     ----------
@@ -568,12 +570,12 @@ def fits_above(
     dict of float to FloorFit
         By floor, in the order of `floors`.
     """
-    fit_floor = max(labelled_set.looks.floor for labelled_set in sets)
+    fit_floor = np.fmax.reduce([labelled_set.looks.floor for labelled_set in sets])
     fits = {}
     for floor in floors:
         single = np.float32(floor)
         kept = [labelled_set.boxes.scores.astype(np.float32) >= single for labelled_set in sets]
-        if floor <= fit_floor + SAME_FLOOR or not all(boxes.any() for boxes in kept):
+        if floor <= fit_floor + SAME_FLOOR or any(len(of) and not of.any() for of in kept):
             continue
         above = [labelled_set.above(floor) for labelled_set in sets]
         all_images = [np.ones(len(labelled_set), bool) for labelled_set in above]

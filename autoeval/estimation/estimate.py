@@ -526,7 +526,7 @@ def _nothing_found(
         interval_method="none, nothing was found",
         target=target,
         n_images=n_images,
-        warnings=site.warnings,
+        warnings=tuple(dict.fromkeys((*site.warnings, *site.left_out))),
         other_targets=estimates,
         width_warning=checks.nothing_found_text(n_images, target),
         undefined=tuple(name for name in none_over if name.startswith(PRECISION)),

@@ -39,7 +39,13 @@ from autoeval.io.predictions.covered_images import (
 from autoeval.io.predictions.reading import unknown_sizes
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import PathLike
-from autoeval.sites.file_looks import Looks, check_floor, check_limit, overlaps_of
+from autoeval.sites.file_looks import (
+    ConfidentBoxes,
+    Looks,
+    check_floor,
+    check_limit,
+    overlaps_of,
+)
 from autoeval.sites.label_warnings import (
     exchanged_words,
     label_warnings,
@@ -117,6 +123,8 @@ def labelled_site(site: Site) -> Site:
         left_out.append(Notice("categories-rarely-labelled", text, severity="note"))
     of_labels = label_warnings(site.boxes, evaluation.truth, evaluation.rankings, name)
     repeated = (*looks.warnings, *prefixed(name, (*site.warnings, *of_labels)))
+    if site.everywhere:  # new boxes are in these categories, too, when they are compared
+        looks = replace(looks, confident=(ConfidentBoxes.of(site.boxes),))
     return replace(
         site,
         group=site.group or name,

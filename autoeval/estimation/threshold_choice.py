@@ -33,7 +33,9 @@ from autoeval.estimation.checks import PRECISION_HARDLY_KNOWN
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.labels.labelled_estimate import LabelledPart, estimate_rankings
+from autoeval.model.pair_table import COUNTED, rows_where
 from autoeval.result_base import ENDS, Result
+from autoeval.sites.file_looks import unseen_warning
 from autoeval.words import Notice
 
 if TYPE_CHECKING:
@@ -116,25 +118,25 @@ def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[No
     estimator : AccuracyEstimator
         Made the estimate.
     estimate : Estimate
-        From `AccuracyEstimator.predict`, with its site.
+        From `AccuracyEstimator.predict`, with its site, on which something was found.
 
     Returns
     -------
     tuple of Notice
         Those of the site, and `PRECISION_HARDLY_KNOWN` unless every regression of precision reads a
-        reference detector for all categories of the site. Those of the site alone where nothing was
-        found, and there is no curve.
+        reference detector for all categories that count there.
     """
-    assert estimate.site is not None
-    if estimate.site.nothing_found:
-        return estimate.site.warnings
-    fit, rows = estimator.at_floor(estimate.site.floor), estimate.site.row["rows"]
+    site = estimate.site
+    assert site is not None
+    of_site = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
+    fit, rows = estimator.at_floor(site.floor), site.row["rows"]
+    rows = rows_where(rows, rows[COUNTED])
     points = [str(point) for point in _points(IOUS[0]) if point.measure == "precision"]
     fitted = [one for one in fit.regressions_of(points).values() if one is not None]
     reads_reference = bool(fitted) and all(
         one.reads_reference(one.site_rows(rows)).all() for one in fitted
     )
-    return (*estimate.site.warnings, *(() if reads_reference else (PRECISION_HARDLY_KNOWN,)))
+    return (*of_site, *(() if reads_reference else (PRECISION_HARDLY_KNOWN,)))
 
 
 def labelled_curve(part: LabelledPart, thresholds: np.ndarray = THRESHOLDS) -> pd.DataFrame:

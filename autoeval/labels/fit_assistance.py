@@ -303,7 +303,8 @@ def fit_box_model(
     features, matched = np.concatenate(of_boxes), np.concatenate(of_matches, axis=1)
     sizes = np.array([len(part) for part in of_boxes])
     weights = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes)
-    true_positive = fit_true_positive(features, matched, weights / weights.mean())
+    weights /= weights.mean() if len(weights) else 1.0
+    true_positive = fit_true_positive(features, matched, weights)
     rows = []
     for site, mask in zip(sites, images, strict=True):
         if not mask.any():

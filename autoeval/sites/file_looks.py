@@ -782,7 +782,7 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
     Returns
     -------
     Looks
-        Without warnings. The floor is the lowest, `floors` are those that all know.
+        Without `warnings`, `widening` and `floors`. The floor is the lowest.
 
     Raises
     ------
@@ -800,7 +800,7 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
     for part in parts:
         for word, total in part.frequencies.items():
             totals[word] = totals.get(word, 0.0) + total
-    kinds, floors = {part.kind for part in parts}, [dict(part.floors) for part in parts]
+    kinds = {part.kind for part in parts}
     # the settings of the detector of all labelled sets; none where one is not known
     detectors = [part.detector for part in parts if part.detector]
     for detector in detectors[1:]:
@@ -816,17 +816,10 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
     return Looks(
         tuple(words),
         numbers,
-        min(part.floor for part in parts),
+        float(np.fmin.reduce([part.floor for part in parts])),  # NaN of a set without a box
         max(part.most_boxes for part in parts),
         max(part.highest for part in parts),
         sum(part.unseen for part in parts) / len(parts),
-        widening=max(part.widening for part in parts),
-        # thresholds that all know, each with the largest share of boxes over it
-        floors=tuple(
-            (floor, max(shares[floor] for shares in floors))
-            for floor in floors[0]
-            if all(floor in shares for shares in floors)
-        ),
         n_boxes=sum(part.n_boxes for part in parts),
         confident=tuple(one for part in parts for one in part.confident),
         overlaps=tuple(

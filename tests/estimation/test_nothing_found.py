@@ -16,6 +16,7 @@ from autoeval.report.estimate import estimate_text
 from autoeval.report.labels import plan_text
 from autoeval.words import Notice
 from tests.commands.predicted_world import write_world
+from tests.estimation.test_operating_curve import rows_of_cars
 
 N = 40
 WORDS = {"thing": ["thing 0", "thing 1"]}
@@ -161,3 +162,13 @@ def test_a_file_that_names_no_image_says_how_to_list_them(estimator, world):
 def test_a_labelled_set_without_a_box_is_still_refused(world):
     with pytest.raises(InputError, match="holds no box: expected one or more"):
         autoeval.fit(world / "val_labels.json", world / "no_boxes.json")
+
+
+def test_what_was_left_out_is_named_where_nothing_is_found():
+    labels, boxes = rows_of_cars()
+    fitted = autoeval.fit(labels, boxes)  # from .02 on
+    low = [{**box, "score": 0.005} for box in boxes] + [{**box, "score": 0.03} for box in boxes[:9]]
+    estimate = fitted.predict(low, images=labels)
+    assert estimate.site.nothing_found
+    left_out = {notice.code for notice in estimate.site.left_out}
+    assert "low-scores-missing" in left_out <= {notice.code for notice in estimate.warnings}

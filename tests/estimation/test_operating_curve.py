@@ -239,3 +239,12 @@ def test_the_result_of_a_fit_of_recall_has_the_recall_on_the_labelled_images():
     assert result.value == pytest.approx(55 / 80)
     assert result.to_dict()["fit/recall_0.29"] == result.value
     assert result.per_category["car"]["value"] == result.value
+
+
+def test_a_threshold_names_what_was_left_out_of_the_boxes():
+    labels, boxes = rows_of_cars()
+    fitted = autoeval.fit(labels, boxes)
+    below = [{**box, "score": 0.005} for box in boxes]
+    choice = autoeval.threshold(fitted, boxes + below, images=labels, recall=0.5)
+    assert "low-scores-missing" in {notice.code for notice in choice.warnings}
+    assert choice.value == autoeval.threshold(fitted, boxes, images=labels, recall=0.5).value

@@ -7,7 +7,7 @@ import pytest
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.comparison.common_ground import on_common_ground
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import FLOORS
+from autoeval.estimation.calibrating import FLOORS, calibrate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets, join_fits
 from autoeval.estimation.labelled_sets import labelled_site
@@ -232,3 +232,21 @@ def test_left_out_estimates_use_the_prior_of_the_floor(fitted):
     rows["source"] = rows["group"]
     at, full = (Regression(floor=of).fit(rows).predict_left_out() for of in (0.3, 0.0))
     assert np.abs(at - full).max() > 1e-4
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_site_without_a_box_has_no_floor_and_takes_none_from_the_others(order):
+    """Two sites of a task, at one of which the detector finds nothing, in either order."""
+    found = random_found(2)
+    truth = truth_from(found)
+    one = random_found(0)
+    sets = [
+        labelled_site(Site(cut(one, 0.1), truth=truth_from(one), name="a", everywhere=True)),
+        labelled_site(Site(found.where([]), truth=truth, name="b", everywhere=True)),
+    ][::order]
+    fit = fit_sets(sets, context={})
+    assert fit.looks_.floor == cut(one, 0.1).floor and list(fit.floors_) == list(FLOORS[2:])
+    alone = calibration_prior(cut(one, 0.1).floor)
+    assert calibrate(sets)[1].missed.tolist() == calibrate(sets, alone)[1].missed.tolist()
+    with pytest.raises(InputError, match="the scores do not compare"):
+        compared_with_fit(Site(cut(random_found(9), 0.37)), fit.looks_)
