@@ -210,6 +210,7 @@ def monitor(
             site: named_categories(words) or {} for site, words in (site_categories or {}).items()
         },
         present=present,
+        known=fitted.known_looks().frequencies,
     )
     store = MonitorStore(work_dir)
     shared = WatchedSites(fitted, store, settings, of_sites)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.boxes import Boxes, Categories, LabelledImage, same_boxes
+from autoeval.boxes import Boxes, Categories, LabelledImage, same_boxes, words_of
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.image_lists import with_sizes
@@ -353,6 +353,33 @@ def named_categories(
             fit_categories.get(name, [name]) if listed_words == [name] else listed_words
         )
     return categories
+
+
+def with_own_names(
+    categories: Categories, of_fit: Collection[str], found: Collection[str]
+) -> dict[str, list[str]]:
+    """Add the name of a category to the detector's words for it, where boxes are called by it.
+
+    As of a file in which several words were made one before. Not where the fit found boxes of this
+    word, which the categories then leave out or have elsewhere.
+
+    Parameters
+    ----------
+    categories : mapping of str to sequence of str
+        Each with the detector's words for it.
+    of_fit, found : collection of str
+        Words of the boxes of the fit, and of the boxes that are read.
+
+    Examples
+    --------
+    >>> with_own_names({"vehicle": ["car", "bus"]}, ["car", "bus", "dog"], ["vehicle", "dog"])
+    {'vehicle': ['car', 'bus', 'vehicle']}
+    """
+    known = {*of_fit, *words_of(categories)}
+    return {
+        name: [*words, name] if name in found and name not in known else list(words)
+        for name, words in categories.items()
+    }
 
 
 def checked_present(

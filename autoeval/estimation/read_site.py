@@ -19,7 +19,7 @@ from autoeval.boxes import Boxes, Categories, DetectorRun, LabelledImage, words_
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
 from autoeval.estimation.checks import unreadable_warning
-from autoeval.estimation.given import Predictions, check_words
+from autoeval.estimation.given import Predictions, check_words, with_own_names
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
 from autoeval.io.image_lists import ImageFile, images_in_memory, load_image_folder, read_image_list
 from autoeval.io.images import image_size
@@ -170,6 +170,7 @@ def site_of_files(
     site = site.without_images(absent) if len(absent) else site
     site = _without_copied_images(site, labelled, named=named)
     if categories:
+        categories = with_own_names(categories, looks.frequencies, site.boxes.categories)
         odd = check_words(categories, {*looks.categories, *site.boxes.categories})
         present_words = [word for word in words_of(categories) if word in looks.categories]
         site = replace(site, warnings=(*site.warnings, *odd)).knowing(present_words)
@@ -222,7 +223,9 @@ def listed_images(
     if isinstance(images, LabelSet):
         numbers |= zip(images.numbers, images.categories, strict=False)  # text has no numbers
         images = images.images
-    items = list[Any](images) if isinstance(images, Iterable) else [images]
+    # a table and a mapping would give the names of their columns and keys
+    one = isinstance(images, Mapping) or hasattr(images, "columns")
+    items = list[Any](images) if isinstance(images, Iterable) and not one else [images]
     described = [image for image in items if isinstance(image, LabelledImage)]  # as of a plan
     if described and len(described) == len(items):
         return described, (), left_out

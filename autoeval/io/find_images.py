@@ -293,8 +293,8 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
         return tuple(items)
     kinds = ", ".join(sorted({type(item).__name__ for item in items}))
     raise InputError(
-        "Expected images as a folder, a COCO JSON file, a sequence of paths, or a sequence of "
-        f"arrays (H, W, 3) uint8 BGR, but got a sequence of {kinds}."
+        'Expected images as a folder, a COCO JSON file, a COCO dict ({"images": [...]}), a '
+        f"sequence of paths, or of arrays (H, W, 3) uint8 BGR, but got a sequence of {kinds}."
     )
 
 

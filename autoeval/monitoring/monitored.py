@@ -16,7 +16,12 @@ from autoeval.accuracy.measures import IOUS, OperatingPoint, find_target, points
 from autoeval.boxes import Boxes, Categories, LabelledImage, words_of
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.given import check_words, checked_present, named_categories
+from autoeval.estimation.given import (
+    check_words,
+    checked_present,
+    named_categories,
+    with_own_names,
+)
 from autoeval.monitoring.looks import ALL, FEWEST_WINDOWS, MOVED, TESTED, SiteLook
 from autoeval.monitoring.monitor_store import BOX, CameraImage
 from autoeval.monitoring.windows import AUTO, FOLDER, FORMS, check_baseline
@@ -198,6 +203,8 @@ class SiteCategories:
         Categories of single sites, which count there, found or not; these go before the others.
     present : collection of str
         Categories that count at every site, found or not.
+    known : collection of str
+        Words of the boxes of the fit, see `with_own_names`.
     """
 
     words: Sequence[str]
@@ -205,6 +212,7 @@ class SiteCategories:
     named: Categories | None = None
     of_site: Mapping[str, Categories] = field(default_factory=dict)
     present: Collection[str] = ()
+    known: Collection[str] = ()
 
     def site(self, site: str, images: Sequence[CameraImage]) -> Site:
         """Lay out images of a site with the boxes of its categories, as an estimate takes them.
@@ -235,7 +243,7 @@ class SiteCategories:
         new_site = Site(boxes_of_passes[0], reference=reference)
         categories = named_categories(self.of_site.get(site) or self.named, self.of_fit)
         if categories is not None:
-            words = words_of(categories)
+            words = words_of(with_own_names(categories, self.known, self.words))
             new_site = replace(new_site, detector_words=words)
             new_site = new_site.as_categories(list(categories), words)
         present = tuple(

@@ -215,6 +215,47 @@ def test_labels_that_were_read_list_their_images_and_a_number_lists_none(world, 
     assert fitted.predict(world[3], images=autoeval.load_labels(world[2])).value == wanted.value
     with pytest.raises(autoeval.InputError, match=r"Expected images as a folder.*of int"):
         fitted.predict(world[3], images=5)
+    entries = read(world[2])["images"]
+    # a table was read as a list of images with the names of its columns
+    for images, kind in (
+        (pd.DataFrame(entries), "DataFrame"),
+        ({"a": 1}, "dict"),
+        (entries, "dict"),
+    ):
+        with pytest.raises(autoeval.InputError, match=rf"COCO dict .*of {kind}"):
+            fitted.predict(world[3], images=images)
+
+
+def test_boxes_that_are_called_by_the_name_of_a_category_are_of_it(world):
+    """As where several words were made one before: all such boxes were left out in silence."""
+    labels, boxes, new_labels, new_boxes = map(read, world)
+    word_of = {entry["id"]: entry["name"] for entry in labels["categories"]}
+    words = sorted({word_of[box["category_id"]] for box in boxes})
+    categories = {"even": words[::2], "odd": words[1::2]}
+    name_of = {word: name for name, of_name in categories.items() for word in of_name}
+    number_of = {name: number for number, name in enumerate(categories, 1)}
+    merged = {
+        **labels,
+        "categories": [{"id": number, "name": name} for name, number in number_of.items()],
+        "annotations": [
+            {**box, "category_id": number_of[name_of[word_of[box["category_id"]]]]}
+            for box in labels["annotations"]
+            if word_of[box["category_id"]] in name_of
+        ],
+    }
+    called = [
+        [{**box, "category": word_of[box["category_id"]]} for box in of_site]
+        for of_site in (boxes, new_boxes)
+    ]
+    for box in (*called[0], *called[1]):
+        del box["category_id"]
+    fitted = autoeval.fit(merged, called[0], categories=categories)
+    wanted = fitted.predict(called[1], images=new_labels)
+    assert set(wanted.per_category) == {"even", "odd"}
+    named = [{**box, "category": name_of[box["category"]]} for box in called[1]]
+    for options in ({}, {"categories": ["even", "odd"]}, {"categories": categories}):
+        estimate = fitted.predict(named, images=new_labels, **options)
+        assert estimate.per_category == wanted.per_category and estimate.value == wanted.value
 
 
 def label_table(path):
