@@ -279,7 +279,8 @@ def of_estimate_with_labels(w):
 
 
 def of_threshold(w):
-    base = {"estimator": w / "fit_strong", "predictions": w / "strong/new.json"}
+    # loaded once: it keeps its regressions at all thresholds
+    base = {"estimator": fit_strong(w), "predictions": w / "strong/new.json"}
     labelled = {"labels": w / "few.json"}
     return (
         autoeval.threshold,
