@@ -23,6 +23,7 @@ OWN_PRACO = "reproduce praco --data-root counting/fsc --predictions counting/fil
 
 COUNTED = "roadworld_nano@0.1/predictions.csv"
 EVALUATE = f"count evaluate {COUNTED} --truth overpass.csv --bins bins.json --n-resamples 20"
+EVALUATE_NAMED = EVALUATE.replace("bins.json", "named_bins.json")
 EVALUATE_POINTS = "count evaluate points.json --truth points_truth.json --bins bins.json"
 EVALUATE_SIZED = "count evaluate sized_points.json --truth sized_truth.json --bins bins.json"
 PATTERNS = "--counts 5 --size 64 --patterns rectangle"
@@ -52,7 +53,8 @@ COUNTING_CASES = {
         "predictions": (EVALUATE, "roadworld_nano@0.3/predictions.csv"),
         "truth": (EVALUATE, "--truth nowhere.csv"),
         "bins": (EVALUATE, "--bins nwpu"),
-        "bins_name": (EVALUATE, "--bins-name nowhere"),
+        "bins_name": (f"{EVALUATE_NAMED} --bins-name few", "--bins-name more"),
+        "bins_name without bins": (f"count evaluate {COUNTED}", "--bins-name few"),
         "fit_bins": (f"count evaluate {COUNTED} --truth overpass.csv", "--fit-bins overpass.csv"),
         "binning": (
             f"count evaluate {COUNTED} --truth overpass.csv --fit-bins overpass.csv",

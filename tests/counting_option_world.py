@@ -92,6 +92,8 @@ def write_counts(folder):
     """Write counts of two detectors with their truth, bins, and points in frames of two sizes."""
     shutil.copytree(EXAMPLES, folder, dirs_exist_ok=True)
     (folder / "bins.json").write_text(json.dumps([0, 5, 10, 1000]))
+    named = {"few": [0, 5, 1000], "more": [0, 2, 4, 8, 1000]}
+    (folder / "named_bins.json").write_text(json.dumps(named))
     (folder / "points_truth.json").write_text(json.dumps({"a.png": [[4.0, 4.0], [20.0, 20.0]]}))
     (folder / "points.json").write_text(json.dumps({"a.png": [[7.0, 4.0], [20.0, 21.0]]}))
     # the same points in frames of two sizes, which are compared by --rescale alone
