@@ -321,12 +321,13 @@ def _estimate(
     running: dict[str, Any] = {}
     if options.get("estimator") and options.get("repeats") is not None:
         running["repeats"] = options.get("repeats")
-    if options.get("domain_source"):
-        running["domain"] = _domain(options, estimator, folder)
-    _check_running(estimator, running)
+    _check_running(estimator, options, running)
     run = meta_set_options.given_detector(options, estimator.loading_.get("detector"))
     spec = run.spec if run else None
     detector = estimator.detector_ or (spec() if spec else None)
+    if options.get("domain_source"):
+        detector = detector or estimator.load_detector()
+        running["domain"] = _domain(options, estimator, detector, folder)
     observed = None
     if detector is not None:
         observed = Detector(detector, reference=run.reference if run else None)
@@ -348,13 +349,13 @@ def _estimate(
     return replace(estimate, warnings=(*estimate.warnings, *shared))
 
 
-def _check_running(estimator: Fitted, running: dict[str, Any]) -> None:
+def _check_running(estimator: Fitted, options: MapOptions, running: dict[str, Any]) -> None:
     """Refuse what the default method does not read of how a detector is run."""
     from autoeval.estimation.estimator import AccuracyEstimator
 
     if not isinstance(estimator, AccuracyEstimator):
         return
-    if "domain" in running:
+    if options.get("domain_source"):
         raise InputError(
             "No score of the default method compares with a training domain: leave out "
             "--domain-source."
@@ -366,21 +367,21 @@ def _check_running(estimator: Fitted, running: dict[str, Any]) -> None:
         )
 
 
-def _domain(options: MapOptions, estimator: Fitted, folder: Path) -> object:
+def _domain(options: MapOptions, estimator: Fitted, detector: Any, folder: Path) -> object:
     """Observe the training domain again, for a saved estimator that compares with it."""
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.samples import ImageLoading
     from autoeval.stability.fitting.kept_domain import reference_domain
-    from autoeval.stability.methods.published_estimator import PublishedEstimator
     from autoeval.stability.methods.scored_pass import named_stages
     from autoeval.stability.passes.presets import ScoredSettings
+    from autoeval.stability.scores.base import needs_of
 
     settings = ScoredSettings.from_dict(
-        estimator.context_["pass"], repeats=1, stages=named_stages(estimator.loading_)
+        estimator.context_["pass"],
+        repeats=1,
+        wants=tuple(sorted(needs_of(estimator.table_))),  # prototypes, where the fit had them
+        stages=named_stages(estimator.loading_),
     )
-    detector = estimator.load_detector()
-    if isinstance(estimator, PublishedEstimator):
-        estimator.detector_ = detector
     reading = ImageLoading(options.get("batch_size"), options.get("num_workers"))
     observer: Observer = Observer(
         detector, meta_set_options.named_task(options), settings, reading=reading

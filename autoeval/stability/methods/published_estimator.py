@@ -296,7 +296,7 @@ class PublishedEstimator:
         ----------
         rows : DataFrame
             Columns of the score table, one row a repeat; those of a category are
-            ``CATEGORY/score``.
+            ``score/CATEGORY``.
         backbone : str
             Class name of the detector's backbone, for a warning.
         """

@@ -1,12 +1,14 @@
 """The training domain and the altered views from the command line, with the demo's detector."""
 
 import json
+import shutil
 
 import pandas as pd
 import pytest
 
 from autoeval.cli import main
 from autoeval.roadworld import write_environment
+from autoeval.stability.methods.published_estimator import PublishedEstimator
 
 SOURCES = ["day_street", "overpass", "fog"]
 NEW = "rain"
@@ -32,7 +34,8 @@ def scored(tmp_path_factory):
     for name in (*SOURCES, NEW):
         write_environment(folder / "worlds", name, 3, 0)
     (folder / "task.py").write_text(TASK.format(names=SOURCES))
-    sizes = ["--n-sets", "1", "--n-images", "2", "--repeats", "1", "--method", "fd"]
+    sizes = ["--n-sets", "1", "--n-images", "2", "--repeats", "1"]
+    sizes += ["--method", "fd", "das_prototypes"]
     task = ["--task", str(folder / "task.py"), "--domain-source", "day_street"]
     fit = [
         *DETECTOR,
@@ -53,11 +56,11 @@ def roads(scored):
     return scored[0]
 
 
-def again(roads, *words):
+def again(roads, *words, estimator="estimator", folder="again"):
     """Estimate on the new place with the saved estimator."""
-    saved = ["--estimator", str(roads / "work" / "estimator.parquet")]
+    saved = ["--estimator", str(roads / "work" / f"{estimator}.parquet")]
     images = ["--images", str(roads / "worlds" / NEW / "images")]
-    return main([*DETECTOR, *saved, *images, "--work-dir", str(roads / "again"), *words])
+    return main([*DETECTOR, *saved, *images, "--work-dir", str(roads / folder), *words])
 
 
 def test_both_add_their_scores(roads):
@@ -99,3 +102,25 @@ def test_a_saved_estimator_takes_the_domain_again_and_no_other(roads, capsys):
     }.items():
         assert again(roads, *words) == 2
         assert message in capsys.readouterr().err
+
+
+def test_the_domain_has_the_prototypes_that_a_saved_estimator_reads(roads, capsys):
+    """Where no run has kept it, too."""
+    task = ["--task", str(roads / "task.py"), "--domain-source", "day_street"]
+    shutil.copytree(roads / "work" / "training_domain", roads / "kept" / "training_domain")
+    values = []
+    for folder in ("kept", "prototypes"):
+        assert again(roads, *task, estimator="estimator_das_prototypes", folder=folder) == 0
+        values.append(json.loads(capsys.readouterr().out)["estimate"]["value"])
+    assert values[0] == pytest.approx(values[1], abs=1e-9)
+
+
+def test_the_domain_is_observed_by_the_detector_that_is_named(roads, monkeypatch):
+    """And not by the one that the fit remembers, which may be gone from where it was."""
+
+    def gone(estimator):
+        raise AssertionError
+
+    monkeypatch.setattr(PublishedEstimator, "load_detector", gone)
+    task = ["--task", str(roads / "task.py"), "--domain-source", "day_street"]
+    assert again(roads, *task, folder="named") == 0
