@@ -338,8 +338,9 @@ def _decompressed(counts: str | bytes) -> Iterator[int]:
 def write_coco(labels: LabelSet, path: PathLike) -> None:
     """Write labels in COCO's object detection format, atomically.
 
-    Unlabelled images are left out. Ids that are numbers stay; others become the images' positions
-    from 1. File names stay relative to the image folder of the labels.
+    Unlabelled images are left out. Ids that are numbers stay, as texts where two are one number,
+    such as 7 and 007; others become the images' positions from 1. File names stay relative to
+    the image folder of the labels.
 
     Parameters
     ----------
@@ -372,8 +373,11 @@ def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any
         If an image has no height and width, `with_sizes`.
     """
     image_ids = [image.image_id for image in labels.images]
-    by_number = all(name.isdecimal() for name in image_ids)
-    ids = {name: int(name) if by_number else k for k, name in enumerate(image_ids, 1)}
+    ids: dict[str, int | str] = {name: k for k, name in enumerate(image_ids, 1)}
+    if all(name.isdecimal() for name in image_ids):
+        ids = {name: int(name) for name in image_ids}
+        if len({*ids.values()}) < len(ids):
+            ids = {name: name for name in image_ids}
     categories = {name: number for number, name in enumerate(labels.categories, 1)}
     images = []
     for image in labels.images:

@@ -93,7 +93,8 @@ def _write_image(sample: Sample, folder: Path) -> dict[str, Any]:
         with atomic_path(path) as temporary:
             temporary.write_bytes(content.tobytes())
     height, width = sample.image.shape[:2]
-    image_id = int(sample.image_id) if sample.image_id.isdecimal() else sample.image_id
+    number = sample.image_id
+    image_id = int(number) if number.isdecimal() and str(int(number)) == number else number
     return {"id": image_id, "file_name": path.name, "width": width, "height": height}
 
 

@@ -130,6 +130,16 @@ def test_ids_that_are_numbers_stay(write, tmp_path):
     assert read_coco(tmp_path / "b.json").images[0].image_id == "7"
 
 
+def test_ids_that_are_one_number_stay_texts(tmp_path):
+    """007 is another image than 7: with one id the file could not be read again."""
+    images = tuple(LabelledImage(name, f"{name}.jpg", (4, 4)) for name in ("007", "7"))
+    box = BoxColumns.of([LabelledBox("7", "car", (1.0, 1.0, 2.0, 2.0))])
+    write_coco(LabelSet(tmp_path, images, ("car",), box), tmp_path / "c.json")
+    again = read_coco(tmp_path / "c.json")
+    assert [image.image_id for image in again.images] == ["007", "7"]
+    assert again.boxes[0].image_id == "7"
+
+
 @pytest.mark.parametrize(
     ("name", "split"),
     [
