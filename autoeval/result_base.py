@@ -88,7 +88,7 @@ class Result:
         value : float
             In the range of the target, in [0, 1] for accuracies; NaN gives a dash.
         """
-        return "–" if math.isnan(value) else find_target(self.target).text(value)
+        return find_target(self.target).text(value)
 
     def interval_text(self, ends: Mapping[str, float], level: str = "") -> str:
         """Write a value with its interval.

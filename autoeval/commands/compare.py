@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison, Gate
     from autoeval.runtime.files import PathLike
 
+OF_FILES = ("names", "numbering", "columns")
 STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
 
 
@@ -112,7 +113,8 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     """Return the command that plans labels of what shows the difference of two detectors.
 
     Of the best two, or of what leaves a gate undecided. There is none (an empty text) where these
-    are decided, where images are labelled without a plan, and where a detector is run.
+    are decided, where images are labelled without a plan, where a detector is run, and where the
+    files are read in different ways.
 
     Parameters
     ----------
@@ -128,7 +130,8 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
 
     typed = invocation.values
     files = typed["predictions"] or [NOT_FILES]
-    if NOT_FILES in files:
+    # of each file its own: a plan reads both files in one way
+    if NOT_FILES in files or any(len(typed[name] or ()) > 1 for name in OF_FILES):
         return ""
     best, n = result.overall.iloc[0], N_LABELS
     a, b, decided = best["a"], best["b"], bool(best["distinguishable"])
@@ -151,7 +154,8 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     words = ["--estimator", path, "--compare", Path(folders[second])]
     words += ["--compare-predictions", files[second]]
     words += ["--predictions", files[first], "--images", typed["images"]]
-    words += [word for name in ("categories", "present") for word in invocation.words.get(name, ())]
+    same = ("categories", "present", *OF_FILES, "reference", "reference_names")
+    words += [word for name in same for word in invocation.words.get(name, ())]
     n = min(n, result.n_images)
     words = ["autoeval", "label", "plan", *words, "--n", n, "--work-dir", unused_folder(LABELS)]
     return shlex.join(map(str, words))

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike
 
 ALARM = 3  # status of the command
+OF_CATEGORIES = ("categories", "present")
+SAME_SITE = (*OF_CATEGORIES, "names", "numbering", "incomplete", "target", "score_thr", "iou")
+"""Options that `label plan` has, too, and that say which boxes of a site are meant."""
 
 
 @contextlib.contextmanager
@@ -198,6 +201,13 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
             words += ["--images", Path(typed["images"]) / site.name]
         else:
             continue
+        of_site = (typed["site_categories"] or {}).get(site.name) or {}
+        for name, called in of_site.items():
+            words += ["--category", f"{name}={','.join(called)}", "--present", name]
+        same = [name for name in SAME_SITE if not (of_site and name in OF_CATEGORIES)]
+        words += [word for name in same for word in invocation.words.get(name, ())]
+        if site.name in (typed["known_sites"] or {}):
+            words += ["--site", typed["known_sites"][site.name]]
         words += ["--work-dir", Path("work_dirs") / f"labels_{site.name.replace('/', '_')}"]
         commands[site.name] = shlex.join(map(str, words))
     return commands

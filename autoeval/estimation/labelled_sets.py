@@ -571,7 +571,10 @@ def _observed(
             left_out=(*seed_set.warnings, *lost),
         )
     )
-    return replace(labelled, looks=replace(labelled.looks, categories=own_task.categories))
+    looks = replace(labelled.looks, categories=own_task.categories)
+    if site.reference is not None and len(site.reference):
+        looks = replace(looks, reference_floor=site.reference.floor)
+    return replace(labelled, looks=looks)
 
 
 def truth_of_samples(

@@ -393,5 +393,5 @@ def _likely(site: Site, image: int) -> Detections:
     """Return the boxes of an image that may be right, scored by their probability."""
     assert site.calibration is not None
     boxes = site.boxes.detections(image)
-    scored = replace(boxes, scores=site.calibration.at_half(boxes.scores))
+    scored = replace(boxes, scores=site.calibration.at_half(boxes.scores, boxes.boxes))
     return scored[scored.scores > FOUND]

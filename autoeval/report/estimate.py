@@ -452,7 +452,6 @@ def result_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
         f"‘{estimate.method}’{varies}."
     )
     ends = (100 * value, 100 * low, 100 * high) if target.upper == 1 else (math.nan,) * 3
-    shown = "–" if math.isnan(value) else target.text(value)
     above, site_warnings = estimate.width_warning, estimate.all_warnings()
     of_fit = [warning for warning in (fit.warnings if fit else ()) if warning not in site_warnings]
     other_values = "; ".join(x for x in other_target_lines(estimate) if NOT_DEFINED not in x)
@@ -460,7 +459,7 @@ def result_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
     none = "" if warnings else "None of the checks of this estimate gives a warning."
     lost = unreadable(estimate)
     return [
-        IntervalHeadline(f"Estimated {target.name}", shown, interval, note, ends),
+        IntervalHeadline(f"Estimated {target.name}", target.text(value), interval, note, ends),
         Warnings([above] if above else [], "Before you act on it"),
         Text(f"From the same pass, {other_values}. {TIGHTNESS}" if other_values else ""),
         Warnings(warnings),

@@ -276,7 +276,7 @@ def site_rows(monitored: Monitored) -> pd.DataFrame:
         for name in names:
             ends = site.per_category.get(name)
             value = ends["value"] if ends else math.nan
-            row[f"{target.name} {name}"] = "–" if math.isnan(value) else target.text(value)
+            row[f"{target.name} {name}"] = target.text(value)
         for name, ends in site.other_targets.items():
             row[name] = find_target(name).text(ends["value"])
         rows.append({**row, "against its baseline": site.change_text or "–"})

@@ -107,7 +107,7 @@ def test_the_status_of_a_release_gate(world, tmp_path, capsys):
 
 
 def test_an_undecided_gate_names_the_command_that_plans_its_labels(world, tmp_path, capsys):
-    worse = words(world, tmp_path, "weak", "strong")
+    worse = [*words(world, tmp_path, "weak", "strong"), "--numbering", "labels"]
     assert main([*worse, "--json"]) == 0
     pair = json.loads(capsys.readouterr().out)["comparison"]["pairs"][-1]
     summary = ["--markdown", str(tmp_path / "summary.md")]
@@ -118,7 +118,7 @@ def test_an_undecided_gate_names_the_command_that_plans_its_labels(world, tmp_pa
     gate = json.loads((tmp_path / "out/result.json").read_text())["gate"]
     assert gate["label_command"] == f"autoeval {command}"
     assert f"```sh\nautoeval {command}\n```" in (tmp_path / "summary.md").read_text()
-    assert f"--n {gate['losses'][0]['labels']} " in command
+    assert f"--n {gate['losses'][0]['labels']} " in command and "--numbering labels " in command
     folder = tmp_path / "plan"
     given = shlex.split(command.partition(" --work-dir")[0])
     assert main([*given, "--work-dir", str(folder)]) == 0

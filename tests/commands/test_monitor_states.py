@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import shlex
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -15,6 +16,7 @@ import autoeval
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.labels.plan_folder import load_plan
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.monitored import MonitorSettings
 
@@ -319,10 +321,13 @@ def test_the_command_that_labels_a_site_with_an_alarm_works(world, tmp_path, cap
     (tmp_path / "sites/gate.json").unlink()
     content = gzip.compress(made) if suffix.endswith(".gz") else made
     (tmp_path / f"sites/gate{suffix}").write_bytes(content)
-    assert monitor(world, tmp_path, "--by", "every:17", "--baseline", 17) == 3
+    chosen = ["--site-category", "gate", "thing 1", "--numbering", "labels", "--target", "mAP50"]
+    assert monitor(world, tmp_path, "--by", "every:17", "--baseline", 17, *chosen) == 3
     (command,) = re.findall(r"label gate: autoeval (label plan .*)", capsys.readouterr().out)
-    words = command.split(" --work-dir")[0].split()
+    words = shlex.split(command.split(" --work-dir")[0])
     assert main([*words, "--n", "5", "--work-dir", str(tmp_path / "labels")]) == 0
+    plan = load_plan(tmp_path / "labels")
+    assert plan.found.categories == ("thing 1",) and plan.target == "mAP50"
 
 
 def test_neither_a_network_nor_opencv_is_imported(world, tmp_path):

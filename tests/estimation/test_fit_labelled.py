@@ -32,6 +32,16 @@ def test_every_category_is_a_source(fitted, tmp_path):
     assert table["expected_ap"].iloc[0] > table["expected_ap"].iloc[-1]
 
 
+def test_the_lowest_score_of_the_reference_of_a_run_is_known_to_the_fit(fitted, tmp_path):
+    """Files of its boxes that begin lower are read from there on, as with a fit on files."""
+    labels, images = write_table(tmp_path)
+    autoeval.detect(BrightnessDetector(), images, tmp_path / "reference.parquet")
+    run = autoeval.Detector(BrightnessDetector(), reference=tmp_path / "reference.parquet")
+    looks = autoeval.fit(labels, run, img_dir=images).looks_
+    assert looks.reference_floor == looks.floor == fitted.looks_.floor > 0
+    assert fitted.looks_.reference_floor == 0
+
+
 def test_categories_with_a_likely_box_are_estimated_by_default(fitted, tmp_path):
     """The confidence of the darkened spoons is .013, that of others .15 or more."""
     _, images = write_table(tmp_path / "new", names=("cup", "pan", "spoon"))
