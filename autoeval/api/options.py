@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 
 from autoeval.accuracy.measures import IOUS, find_target
 from autoeval.errors import InputError
-from autoeval.words import refuse_given
+from autoeval.words import is_given, refuse_given
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
@@ -303,7 +303,7 @@ def given_boxes_of(
             )
             return box_source
         refuse_given(options, "is about running a detector, and --predictions need none", OF_A_RUN)
-        if options.get("reference_names") and not options.get("reference"):
+        if options.get("reference_names") and not is_given(options.get("reference")):
             raise InputError("--reference-names goes with --reference: give that, too.")
         columns, reference = options.get("columns") or (), options.get("reference")
         return Predictions(

@@ -56,7 +56,7 @@ from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.model.calibration import FOUND
 from autoeval.model.pair_table import CONFIDENCE, REFERENCE_TRUE
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, name_of
 from autoeval.sites.file_looks import (
     LOW_FLOOR,
     Looks,
@@ -122,13 +122,14 @@ def _read_with_strongest(
     strengths = [_reference_strength(sets) for sets in every]
     best = int(np.argmax(strengths))
     names = [
-        f"{path} ({100 * strength:.1f})" for path, strength in zip(several, strengths, strict=True)
+        f"{name_of(path)} ({100 * strength:.1f})"
+        for path, strength in zip(several, strengths, strict=True)
     ]
     note = Notice(
         "reference-chosen",
         f"of {len(several)} reference detectors the strongest on the labelled images is read, "
-        f"{several[best]}; AP there: {listed(names)}. Of new images give its boxes alone, or those "
-        "of all in the same order",
+        f"{name_of(several[best])}; AP there: {listed(names)}. Of new images give its boxes alone, "
+        "or those of all in the same order",
         severity="note",
     )
     first_site, *later_sites = every[best]

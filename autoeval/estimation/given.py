@@ -20,7 +20,7 @@ from autoeval.boxes import Boxes, Categories, LabelledImage, same_boxes, words_o
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.image_lists import with_sizes
-from autoeval.io.in_memory import labels_in_memory
+from autoeval.io.in_memory import in_memory, labels_in_memory, not_accepted
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions.category_words import (
     IMAGES,
@@ -58,7 +58,7 @@ class Predictions:
         other files are then such folders, too. Or a DataFrame with the columns of Parquet, rows of
         a COCO result, a COCO dict or ``pycocotools.COCO``, or a list with one item an image of
         ``supervision.Detections``, torchvision's dicts or Ultralytics ``Results``.
-    reference : path-like or sequence of path-like, optional
+    reference : path-like or object in memory, or list of these, optional
         What a stronger detector found on the same images: its boxes count as probable labels; see
         docs/how-to/reference.md. Of several a fit reads the strongest.
     names : mapping of str to str, or path-like
@@ -95,7 +95,7 @@ class Predictions:
     """
 
     path: Any
-    reference: PathLike | Sequence[PathLike] | None = None
+    reference: Any = None
     names: Mapping[str, str] | PathLike = field(default_factory=dict)
     complete: bool = True
     reference_names: Mapping[str, str] | PathLike = field(default_factory=dict)
@@ -251,11 +251,14 @@ class Predictions:
         return name_of(self.path)
 
     @property
-    def references(self) -> tuple[PathLike, ...]:
-        """The boxes of each reference detector."""
-        if self.reference is None or isinstance(self.reference, str | os.PathLike):
-            return () if self.reference is None else (self.reference,)
-        return tuple(self.reference)
+    def references(self) -> tuple[Any, ...]:
+        """The boxes of each reference detector; a list of rows, or of images, is those of one."""
+        given = self.reference
+        if isinstance(given, list | tuple) and all(
+            isinstance(item, str | os.PathLike) or in_memory(item) for item in given
+        ):
+            return tuple(given)
+        return () if given is None else (given,)
 
 
 GivenBoxes = PathLike | Predictions | Any
@@ -301,7 +304,6 @@ def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
     from autoeval.detectors.adapters import wrap_object
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.run_detector import Detector
-    from autoeval.io.in_memory import in_memory, not_accepted
 
     if isinstance(boxes, Detector):
         return boxes

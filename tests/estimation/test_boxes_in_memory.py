@@ -258,6 +258,37 @@ def test_boxes_that_are_called_by_the_name_of_a_category_are_of_it(world):
         assert estimate.per_category == wanted.per_category and estimate.value == wanted.value
 
 
+def test_a_reference_in_memory_is_that_of_the_file(world, tmp_path):
+    """Rows, and columns of a table, were each taken for a reference of their own."""
+    labels, found, images, boxes = world
+    fitted = autoeval.fit(labels, found, reference=[found])
+    wanted = fitted.predict(autoeval.Predictions(boxes, reference=boxes), images=images)
+    items = [  # as torchvision has them, one item an image
+        {
+            "boxes": [box["bbox"] for box in read(boxes) if box["image_id"] == image["id"]],
+            "scores": [box["score"] for box in read(boxes) if box["image_id"] == image["id"]],
+            "labels": [box["category_id"] for box in read(boxes) if box["image_id"] == image["id"]],
+        }
+        for image in read(images)["images"]
+    ]
+    for item in items:
+        corners = np.reshape(item["boxes"], (-1, 4))
+        item["boxes"] = np.hstack([corners[:, :2], corners[:, :2] + corners[:, 2:]])
+    for reference in (read(boxes), as_frame(boxes), [read(boxes)], [as_frame(boxes)], items):
+        files = autoeval.Predictions(read(boxes), reference=reference)
+        estimate = fitted.predict(files, images=images)
+        assert estimate.value == pytest.approx(wanted.value, abs=1e-9)
+    for reference in (read(found), as_frame(found)):
+        again = autoeval.fit(labels, found, reference=reference)
+        np.testing.assert_array_equal(again.table_["mAP"], fitted.table_["mAP"])
+        assert again.predict(files, images=images).value == pytest.approx(wanted.value, abs=1e-9)
+    chosen = autoeval.fit(labels, found, reference=[read(found), found]).fit_result_.warnings
+    (note,) = (notice for notice in chosen if notice.code == "reference-chosen")
+    assert "the list in memory" in note and len(note) < 400
+    with pytest.raises(InputError, match="but got those of 2"):
+        fitted.predict(autoeval.Predictions(boxes, reference=[boxes, boxes]), images=images)
+
+
 def label_table(path):
     """One row an object, the rarest category first, so that words come in no usual order."""
     document = read(path)
