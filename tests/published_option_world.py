@@ -18,6 +18,7 @@ from autoeval.demo import sample, training
 from autoeval.detectors import loading
 from autoeval.runtime.files import shipped_config
 from autoeval.stability.metasets import Recipe, save_recipes
+from autoeval.stability.reports import method_page
 
 SHIPPED = shipped_config("detectors", "roadworld_nano.pth")
 CORRUPTIONS = 'transforms = ["gaussian_noise", "contrast"]\nn_transforms = 1\nin_turn = True\n'
@@ -85,7 +86,7 @@ def write_a_sample(folder):
 
 
 def make_short(monkeypatch):
-    """Leave out training, measuring and rendering: what is tried is what reaches them."""
+    """Leave out training, measuring, rendering and charts: what is tried is what reaches them."""
     threads = []
 
     def train_at_once(config, work_dir):
@@ -102,6 +103,7 @@ def make_short(monkeypatch):
 
     monkeypatch.setattr(roadworld, "ENVIRONMENTS", {"fog": roadworld.ENVIRONMENTS["fog"]})
     monkeypatch.setattr(torch, "set_num_threads", threads.append)  # or later tests had as many
+    monkeypatch.setattr(method_page, "scatter_blocks", lambda *given: [])
     monkeypatch.setattr(training, "train_detector", train_at_once)
     monkeypatch.setattr(training, "measure", measure)
     monkeypatch.setattr(sample, "write_sample", write_a_sample)

@@ -7,11 +7,20 @@ from pathlib import Path
 import pytest
 from counting_option_cases import ASK, BUILD, COUNTING_CASES, COUNTING_REFUSED
 from counting_option_world import write_counting, write_counts
+from matplotlib.figure import Figure
 from option_outcomes import ignored, passing, refused
 
 from autoeval.command_table import COMMANDS, GROUPS
 from autoeval.commands.command_line import options_of
+from autoeval.counting.capture import run_page
+from autoeval.counting.evaluation import evaluation_report
+from autoeval.counting.praco import evaluation_page
 
+CHARTS = {
+    evaluation_report: ("plot_bins", "plot_tper", "plot_scatter"),
+    evaluation_page: ("_class_chart", "confusion_chart", "drift_chart"),
+    run_page: ("factor_chart", "confusion_chart", "reliability_chart"),
+}
 ANNOTATIONS = "counting/fsc/annotation_FSC147_384.json"
 
 
@@ -32,7 +41,11 @@ def counted(tmp_path_factory):
 
 @pytest.fixture
 def world(counted, monkeypatch):
+    """The folder, and charts without axes: what an option does is in tables and files."""
     monkeypatch.chdir(counted)
+    for module, names in CHARTS.items():
+        for name in names:
+            monkeypatch.setattr(module, name, lambda *given, **options: Figure())
 
 
 @pytest.mark.parametrize("command", COUNTING_CASES)
