@@ -311,6 +311,7 @@ def _estimate(
     options: MapOptions, estimator: Fitted, new_images: Any, folder: Path
 ) -> Estimate | None:
     """Estimate the new images, where there are any; `new_images` are those found before a fit."""
+    from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given import named_categories
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.run_detector import Detector
@@ -325,7 +326,7 @@ def _estimate(
     run = meta_set_options.given_detector(options, estimator.loading_.get("detector"))
     spec = run.spec if run else None
     detector = estimator.detector_ or (spec() if spec else None)
-    if options.get("domain_source"):
+    if options.get("domain_source") and not isinstance(estimator, AccuracyEstimator):
         detector = detector or estimator.load_detector()
         running["domain"] = _domain(options, estimator, detector, folder)
     observed = None
@@ -355,7 +356,7 @@ def _check_running(estimator: Fitted, options: MapOptions, running: dict[str, An
 
     if not isinstance(estimator, AccuracyEstimator):
         return
-    if options.get("domain_source"):
+    if options.get("estimator") and options.get("domain_source"):
         raise InputError(
             "No score of the default method compares with a training domain: leave out "
             "--domain-source."

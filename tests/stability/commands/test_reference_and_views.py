@@ -124,3 +124,15 @@ def test_the_domain_is_observed_by_the_detector_that_is_named(roads, monkeypatch
     monkeypatch.setattr(PublishedEstimator, "load_detector", gone)
     task = ["--task", str(roads / "task.py"), "--domain-source", "day_street"]
     assert again(roads, *task, folder="named") == 0
+
+
+def test_the_default_method_goes_first_beside_one_of_the_domain(roads, tmp_path, capsys):
+    """Bayes has no use for the domain, which the other method is fitted with."""
+    for name in SOURCES:
+        write_environment(tmp_path / "worlds", name, 8, 0)
+    (tmp_path / "task.py").write_text(TASK.format(names=SOURCES))
+    task = ["--task", str(tmp_path / "task.py"), "--domain-source", "day_street"]
+    sizes = ["--n-sets", "1", "--n-images", "2", "--preset", "light", "--method", "bayes", "fd"]
+    new = ["--images", str(roads / "worlds" / NEW / "images")]
+    assert main([*DETECTOR, *task, *sizes, *new, "--work-dir", str(tmp_path / "work")]) == 0
+    assert 0 <= json.loads(capsys.readouterr().out)["estimate"]["value"] <= 1
