@@ -83,7 +83,7 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     except Exception as error:  # its own exceptions, without a base of theirs
         raise InputError(f"ONNX Runtime cannot load {spec.name}: {first_line(error)}") from error
     meta = session.get_modelmeta().custom_metadata_map
-    words = list(spec.words) or word_list(ast.literal_eval(meta.get("names", "{}")))
+    words = list(spec.words) or word_list(_stated(meta, "names") or ())
     if not words:
         raise InputError(
             f"{spec.name} does not name its categories: {CLASSES_OPTION}, a word a line in the "
@@ -225,8 +225,8 @@ def _kind(session: Any, meta: Mapping[str, str], n: int, spec: DetectorSpec) -> 
             f"{CLASSES_OPTION}."
         )
     side = tuple(s for s in pixels.shape[-2:] if isinstance(s, int))
-    if not side and "imgsz" in meta:
-        side = tuple(ast.literal_eval(meta["imgsz"]))
+    if not side:
+        side = tuple(_stated(meta, "imgsz") or ())
     kinds = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
     return OnnxInput(
         layout,
@@ -235,6 +235,15 @@ def _kind(session: Any, meta: Mapping[str, str], n: int, spec: DetectorSpec) -> 
         len(pixels.shape) == 4,
         kinds.get(pixels.type, np.float32),
     )
+
+
+def _stated(meta: Mapping[str, str], key: str) -> Any:
+    """Return a collection that the metadata of a file state in Python, None where they do not."""
+    try:
+        value = ast.literal_eval(meta.get(key, ""))
+    except (ValueError, SyntaxError):
+        return None
+    return value if isinstance(value, (list, tuple, dict)) else None
 
 
 def _layout(outputs: Sequence[Any], meta: Mapping[str, str], n: int) -> str:

@@ -151,6 +151,8 @@ def from_transformers(
             else f"{kind} has categories of its own: leave out classes=."
         )
     words = list(categories) or word_list(model.config.id2label)
+    # A full stop ends a word of Grounding DINO.
+    asked = [word.replace(".", " ") for word in words] if "GroundingDino" in kind else words
     threshold = chosen({"threshold": LOW_SCORE}, options, kind)["threshold"]
     model.eval()
     settings = {
@@ -168,7 +170,7 @@ def from_transformers(
 
         pixels = [np.ascontiguousarray(image[:, :, ::-1]) for image in images]
         sizes = [image.shape[:2] for image in images]
-        text = {"text": [words] * len(images), "padding": True} if by_words else {}
+        text = {"text": [asked] * len(images), "padding": True} if by_words else {}
         with torch.inference_mode():
             inputs = processor(images=pixels, return_tensors="pt", **text).to(model.device)
             outputs = model(**inputs)

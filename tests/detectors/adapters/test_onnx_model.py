@@ -196,8 +196,9 @@ def test_files_that_are_refused(tmp_path):
         found_in(tmp_path / "torn.onnx")
     with pytest.raises(InputError, match=r"ONNX Runtime cannot load .*none"):
         found_in(tmp_path / "none.onnx")
-    with pytest.raises(InputError, match="does not name its categories: --classes FILE"):
-        found_in(write(tmp_path / "a.onnx", yolov8(), meta={"names": "{}"}))
+    for names in ("{}", "", "car,bus,tram", "car bus", "3"):
+        with pytest.raises(InputError, match="does not name its categories: --classes FILE"):
+            found_in(write(tmp_path / "a.onnx", yolov8(), meta={"names": names}))
     with pytest.raises(InputError, match=r"for detect or segment but .* is one for pose"):
         found_in(write(tmp_path / "a.onnx", yolov8(), meta={"task": "pose"}))
     with pytest.raises(InputError, match="takes images"):
