@@ -499,7 +499,7 @@ def _other_reading(
         [_number(image_id or "") for image_id in side.image_id] for side in (fields, known)
     )
     names = (fields if by_names else known).file_name
-    stems = [_numbered_stem(name or "") for name in names]
+    stems = [_number(without_suffix((name or "").rpartition("/")[2])) for name in names]
     if by_stem:
         keys, known_keys = ids, known_ids
     elif by_names:
