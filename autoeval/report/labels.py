@@ -263,11 +263,12 @@ def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING
         What it is about; see `autoeval.report.page.about`.
     """
     value, lower, upper = 100 * estimate.value, 100 * estimate.lower, 100 * estimate.upper
+    known = not math.isnan(estimate.value)
     blocks: list[Block] = [
         IntervalHeadline(
             f"Estimated {estimate.target}",
-            f"{value:.1f}",
-            f"{estimate.level:.0%} interval: {lower:.1f} to {upper:.1f}",
+            f"{value:.1f}" if known else "–",
+            f"{estimate.level:.0%} interval: {lower:.1f} to {upper:.1f}" if known else "",
             f"In points of 100, from {estimate.n_labelled} labelled images of {estimate.n_pool}, "
             "the predicted influence of all, and the label-free estimate.",
             (value, lower, upper),
@@ -391,11 +392,14 @@ def labelled_heads(estimate: LabelledEstimate) -> list[str]:
     list of str
         One or two parts of a text.
     """
-    lines = [
-        f"estimated {estimate.target}: {100 * estimate.value:.1f}, {estimate.level:.0%} interval "
-        f"{100 * estimate.lower:.1f} to {100 * estimate.upper:.1f}, from {estimate.n_labelled} "
-        f"labelled images of {estimate.n_pool}"
-    ]
+    number = "–"  # as of recall by the labels of a single image
+    if not math.isnan(estimate.value):
+        number = (
+            f"{100 * estimate.value:.1f}, {estimate.level:.0%} interval "
+            f"{100 * estimate.lower:.1f} to {100 * estimate.upper:.1f}"
+        )
+    of_images = f"from {estimate.n_labelled} labelled images of {estimate.n_pool}"
+    lines = [f"estimated {estimate.target}: {number}, {of_images}"]
     lines += [
         f"{name}: {_at_threshold(estimate, name)}"
         for name in estimate.whole

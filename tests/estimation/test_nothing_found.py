@@ -13,7 +13,7 @@ from autoeval.estimation.threshold_choice import expected_curve
 from autoeval.labels.plan import BY_CHANCE
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.report.estimate import estimate_text
-from autoeval.report.labels import plan_text
+from autoeval.report.labels import labelled_page, labelled_text, plan_text
 from autoeval.words import Notice
 from tests.commands.predicted_world import write_world
 from tests.estimation.test_operating_curve import rows_of_cars
@@ -172,3 +172,16 @@ def test_what_was_left_out_is_named_where_nothing_is_found():
     assert estimate.site.nothing_found
     left_out = {notice.code for notice in estimate.site.left_out}
     assert "low-scores-missing" in left_out <= {notice.code for notice in estimate.warnings}
+
+
+def test_what_a_single_label_does_not_show_is_a_dash():
+    """Nothing is found, and one image has labels: recall has no error, and is not given."""
+    labels, boxes = rows_of_cars()
+    fitted = autoeval.fit(labels, boxes, target="recall", score_thr=0.3)
+    low = [{**box, "score": 0.021 + 0.0001 * k} for k, box in enumerate(boxes)]
+    one = {**labels, "images": labels["images"][:1], "annotations": labels["annotations"][:2]}
+    estimated = fitted.estimate_with_labels(fitted.predict(low, images=labels), one)
+    assert np.isnan(estimated.value)
+    text = labelled_text(estimated)
+    assert text.startswith("estimated recall@0.3: –, from 1 labelled images of ")
+    assert "nan" not in text and "nan" not in labelled_page(estimated).render().split("<script")[0]
