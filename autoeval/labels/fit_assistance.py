@@ -211,11 +211,13 @@ def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
         whose accuracy is wanted most do.
     """
     boxes = site.pool
+    ranks = image_ranks([image.image_id for image in boxes.images])  # the order of a file is none
     for k, ranking in enumerate(site.evaluation.rankings):
         chosen = (ranking.n_true > 0) | everywhere
         over = boxes.scores.astype(np.float32) > SCORE_THR
         chosen[boxes.image[(boxes.label == k) & over]] = True
         images = np.flatnonzero(chosen)
+        images = images[np.argsort(ranks[images])]
         if len(images) >= FEWEST_IMAGES and ranking.n_true.sum() >= FEWEST_BOXES:
             yield Pair(site, k, images, ranking.take(images))
 

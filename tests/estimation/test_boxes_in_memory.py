@@ -289,6 +289,14 @@ def test_a_reference_in_memory_is_that_of_the_file(world, tmp_path):
         fitted.predict(autoeval.Predictions(boxes, reference=[boxes, boxes]), images=images)
 
 
+def test_the_order_in_which_labels_list_images_changes_no_label_assistance(world, fitted):
+    """The small-sample bias was measured on draws of places in the file."""
+    labels = read(world[0])
+    turned = autoeval.fit({**labels, "images": labels["images"][::-1]}, world[1])
+    bias = fitted.label_assistance_.small_sample_bias
+    assert bias and turned.label_assistance_.small_sample_bias == pytest.approx(bias, rel=1e-6)
+
+
 def label_table(path):
     """One row an object, the rarest category first, so that words come in no usual order."""
     document = read(path)
