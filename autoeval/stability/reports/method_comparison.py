@@ -71,8 +71,9 @@ def compare_methods(
         text, tables[name] = _part(name, table, result, described)
         parts.append(text)
         results.append(result)
-    if len(scores) > 1:
-        parts.append(_overall(results, described, level))
+    shared = [m for m in results[0].results if all(m in result.results for result in results)]
+    if len(scores) > 1 and shared:
+        parts.append(_overall(results, shared, described, level))
     return MethodComparison("\n\n".join(parts) + "\n", tables)
 
 
@@ -112,9 +113,10 @@ def _part(
     return "\n\n".join([head, table_text, *missing]), cells
 
 
-def _overall(results: Sequence[BenchResult], target: Target, level: float) -> str:
+def _overall(
+    results: Sequence[BenchResult], shared: Sequence[str], target: Target, level: float
+) -> str:
     """Pool coverage and error over all tables, for the methods that all of them have."""
-    shared = [m for m in results[0].results if all(m in result.results for result in results)]
     rows = []
     for method in shared:
         counts = np.array([len(result.errors(method)) for result in results])

@@ -104,3 +104,13 @@ def test_the_command_prints_and_writes_one_table_a_score_table(tmp_path, capsys)
 def test_the_command_wants_score_tables(tmp_path, capsys):
     assert main(["bench", str(tmp_path)]) == 2
     assert "No score table" in capsys.readouterr().err
+
+
+def test_tables_without_a_method_in_common_stand_one_by_one(tmp_path, capsys):
+    for name, absent in (("one", "ac"), ("two", "bos")):
+        (tmp_path / name).mkdir()
+        score_table().drop(columns=absent).to_parquet(tmp_path / name / "scores.parquet")
+    words = [str(tmp_path / "one"), str(tmp_path / "two"), "--work-dir", str(tmp_path / "out")]
+    assert main(["bench", *words, "--method", "ac", "bos"]) == 0
+    assert "All tables together" not in capsys.readouterr().out
+    assert pd.read_csv(tmp_path / "out" / "two.csv")["method"].tolist() == ["ac"]
