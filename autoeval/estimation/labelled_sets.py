@@ -57,7 +57,6 @@ from autoeval.words import Notice, listed, prefixed
 
 if TYPE_CHECKING:
     from autoeval.io.tasks.seed_set import SeedSet
-    from autoeval.io.tasks.task import Task
 
 ALL_WRONG = 0.01
 HARDLY_RIGHT = 0.02

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 BASELINE = "constant"
 FEWEST_GROUPS = 3
 GROUPS = 10
-OF_ESTIMATE = ("estimate", "lower", "upper")
 
 
 @dataclass(frozen=True)

@@ -228,7 +228,9 @@ def nothing_over(rows: Table, target: str) -> np.ndarray:
     if point is None or HIGHEST not in rows:
         return np.zeros(len(rows["n_images"]), bool)
     highest = np.nan_to_num(rows[HIGHEST]).astype(np.float32)
-    return np.asarray(highest <= np.float32(point.score_thr))  # as `image_counts` compares
+    # as `image_counts` compares scores of single precision; of files they are of double precision,
+    # and one that exceeds the threshold in its eighth digit alone counts as not over it here
+    return np.asarray(highest <= np.float32(point.score_thr))
 
 
 def without_boxes(target: str) -> PredictionInterval:
