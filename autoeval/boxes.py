@@ -486,8 +486,8 @@ class DetectorRun:
     blocks: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
-    def knows_images(self) -> bool:
-        """Whether copies and blocks are those of the images at hand."""
+    def knows_copies(self) -> bool:
+        """Whether it is known which of the images at hand are copies."""
         return bool(len(self.copies))
 
     def on_images(self, chosen: Sequence[int] | np.ndarray) -> DetectorRun:
@@ -498,13 +498,26 @@ class DetectorRun:
         chosen : ndarray or sequence of int
             Positions of the images, in the order that they are to have.
         """
-        if not self.knows_images:
-            return self
-        return replace(self, copies=self.copies[chosen], blocks=self.blocks[chosen])
+        copies = self.copies[chosen] if self.knows_copies else self.copies
+        return replace(self, copies=copies, blocks=self.blocks[chosen])
 
-    def of_other_images(self) -> DetectorRun:
-        """Return the same for another list of images, of which copies and blocks are not known."""
-        return replace(self, copies=np.zeros(0, bool), blocks=np.zeros(0, np.int64))
+    def on_list(self, places: np.ndarray, n: int) -> DetectorRun:
+        """Return the same for another list of the images, of which copies are not known.
+
+        An image of the list that the run does not have is a block of its own.
+
+        Parameters
+        ----------
+        places : ndarray of shape (M,), int64
+            Position of each image of the run in the list; negative where it is not there.
+        n : int
+            Images of the list.
+        """
+        there, last = places >= 0, int(self.blocks.max(initial=-1))
+        blocks = last + 1 + np.arange(n)
+        blocks[places[there]] = self.blocks[there]
+        numbers = np.unique(blocks, return_inverse=True)[1]
+        return replace(self, copies=np.zeros(0, bool), blocks=numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -183,7 +183,7 @@ class Predictions:
                 reading = replace(reading, undecided=True, of_images=of_images)
             reference = self._read_reference(clean, reading)
         # Frames of a video show the same things for a while; see `time_blocks`.
-        blocks = clean.run.blocks if clean.run and clean.run.knows_images else None
+        blocks = clean.run.blocks if clean.run else None
         left_out = (*clean.left_out, *(reference.left_out if reference is not None else ()))
         site = Site(clean, reference=reference, blocks=blocks, left_out=left_out)
         uncovered = [*clean.uncovered, *(reference.uncovered if reference is not None else ())]

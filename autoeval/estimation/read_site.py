@@ -432,7 +432,7 @@ def _without_copied_images(site: Site, labelled: LabelSet | None, *, named: bool
         Whether the images were given by a path.
     """
     run = site.boxes.run
-    if run is not None and run.knows_images:
+    if run is not None and run.knows_copies:
         later = np.flatnonzero(run.copies)
     else:
         truth = None if labelled is None else truth_on_images(labelled, site.boxes.images)

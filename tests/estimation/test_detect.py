@@ -229,6 +229,15 @@ def test_frames_of_a_video_keep_their_blocks_of_time(tmp_path):
     assert len({*found.run.blocks.tolist()}) < len(frames) == 6
     kept = found.on_images([4, 5])
     np.testing.assert_array_equal(kept.run.blocks, time_blocks(frames)[4:])
+    # also where the images are listed again, in another order, and with one of another time
+    stranger = LabelledImage("other.png", "other.png", (48, 64))
+    listed = [*reversed(found.images), stranger]
+    site = autoeval.Predictions(tmp_path / "boxes.parquet").read(listed, where="list", numbers={})
+    expected = time_blocks(frames)[::-1]
+    assert [image.file_name for image in site.boxes.images] == [i.file_name for i in listed[:-1]]
+    same = site.blocks[:, None] == site.blocks
+    np.testing.assert_array_equal(same, expected[:, None] == expected)
+    assert site.blocks.max() + 1 == len({*expected.tolist()})
 
 
 @pytest.fixture(scope="module")

@@ -224,8 +224,6 @@ def read_boxes(
     by_own_list = own_images if images is not None else None
     if images is None and own_images is not None:
         images, where = own_images, "its own list of images"
-    elif run is not None:
-        run = run.of_other_images()
 
     try:
         entries = _read_entries(path, content.columns)
@@ -296,7 +294,7 @@ def read_boxes(
 
 
 def _covering(read: Boxes, placement: Placement, where: str) -> Boxes:
-    """Add the listed images of which predictions say nothing, and the sizes that they know.
+    """Add the listed images of which predictions say nothing, and what they know of all.
 
     Parameters
     ----------
@@ -307,11 +305,15 @@ def _covering(read: Boxes, placement: Placement, where: str) -> Boxes:
     where : str
         What lists them, for messages.
     """
-    n_boxes = np.bincount(read.image, minlength=len(placement.images))
+    n_images, run = len(placement.images), read.run
+    if run is not None and placement.listed_there is not None:  # else its own list was given
+        run = run.on_list(placement.matches.index, n_images)
+    n_boxes = np.bincount(read.image, minlength=n_images)
     uncovered, notes = uncovered_images(placement, placement.images, n_boxes, read.floor, where)
     return replace(
         read,
         images=tuple(placement.images),
+        run=run,
         uncovered=tuple(uncovered.tolist()),
         left_out=(*notes, *read.left_out),
     )
