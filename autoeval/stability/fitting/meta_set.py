@@ -25,6 +25,7 @@ from autoeval.estimation.observation.detector_identity import (
     kept_with,
 )
 from autoeval.estimation.observation.observing import Observer
+from autoeval.io.find_images import file_stamp
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.model.pair_table import SAMPLE, SEED
 from autoeval.runtime.jobs import Advance, Executor, Job, JobCounts, run_jobs
@@ -139,7 +140,7 @@ def sample_set_jobs(
 
 
 def seed_set_digest(seed_set: SeedSet) -> str:
-    """Return a hash of the ids, labels, sizes and file sizes of a seed set's images.
+    """Return a hash of the ids, labels, sizes and file stamps of a seed set's images.
 
     Parameters
     ----------
@@ -148,8 +149,8 @@ def seed_set_digest(seed_set: SeedSet) -> str:
     """
     digest = hashlib.sha256()
     for image in seed_set.images:
-        size = (image.width, image.height, image.path.stat().st_size)
-        digest.update(repr((image.image_id, size)).encode())
+        stamped = (image.width, image.height, file_stamp(image.path))
+        digest.update(repr((image.image_id, stamped)).encode())
         for array in (image.boxes, image.labels, image.iscrowd):
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]

@@ -1,5 +1,6 @@
 """Sample sets as jobs: what their keys name, who scores them, and what is kept of own images."""
 
+import os
 import pickle
 
 import numpy as np
@@ -82,6 +83,14 @@ def test_a_changed_score_is_computed_anew(meta_set, tmp_path, monkeypatch):
     observed = detector.observed
     score_meta_set(*meta_set, store=RowStore(tmp_path / "rows"))
     assert detector.observed == observed + 6
+
+
+def test_an_image_that_is_changed_in_place_is_scored_anew(meta_set):
+    """Its file keeps its size, as one of pixels that are not compressed does."""
+    image, before = meta_set[1][0].images[0].path, sample_set_jobs(*meta_set)[0].key
+    assert sample_set_jobs(*meta_set)[0].key == before
+    os.utime(image, ns=(7, 7))
+    assert sample_set_jobs(*meta_set)[0].key != before
 
 
 def test_a_new_score_is_computed_in_an_old_work_dir(meta_set, tmp_path, request):
