@@ -81,7 +81,9 @@ class Video:
             while self._next < index:
                 self._advance(index)
             self._advance(index)
-            frame = self._capture.retrieve()[1]
+            is_decoded, frame = self._capture.retrieve()
+        if not is_decoded or frame is None:
+            raise UnreadableImageError(self.path, f"frame {index} is damaged")
         return np.asarray(frame)
 
     def __getstate__(self) -> dict[str, Any]:

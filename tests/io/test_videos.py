@@ -68,6 +68,26 @@ def test_a_video_that_ends_too_early_says_so_and_can_still_be_read(video):
     assert abs(grey(whole.read(10)) - 50) <= 4
 
 
+def test_a_frame_that_cannot_be_decoded_is_unreadable_and_the_next_can_be_read(video, monkeypatch):
+    opened = Video(video)
+
+    class Damaged:
+        """A decoder that finds the next frame and cannot decode it."""
+
+        def __init__(self, capture):
+            self.grab = capture.grab
+
+        def retrieve(self):
+            return False, None
+
+    whole = opened._capture
+    monkeypatch.setattr(opened, "_capture", Damaged(whole))
+    with pytest.raises(UnreadableImageError, match="frame 3 is damaged"):
+        opened.read(3)
+    monkeypatch.setattr(opened, "_capture", whole)
+    assert abs(grey(opened.read(4)) - 20) <= 4
+
+
 @pytest.mark.parametrize(
     ("every", "message"),
     [
