@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -88,12 +88,14 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     """
     labels = _folder_of_labels(path)
     pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", other_files=frozenset())
-    wanted = None if split is None else _split(labels.parent, split)
+    if split is not None:
+        wanted = _split(labels.parent, split)
+        labelled = {name: f for name, f in pairs.labelled.items() if Path(name).stem in wanted}
+        unlabelled = tuple(name for name in pairs.unlabelled if Path(name).stem in wanted)
+        pairs = replace(pairs, labelled=labelled, unlabelled=unlabelled)
     images, objects, unknown = [], [], []
     files, bad = BadItems("", "label files"), BadItems("", "objects", "{item}: {fault}")
     for name, file in pairs.labelled.items():
-        if wanted is not None and Path(name).stem not in wanted:
-            continue
         root = None
         with files.item(printable(file)):
             root = parse_xml(file, _ROOT)

@@ -95,11 +95,15 @@ def test_missing_empty_and_unsized(write):
 
 
 def test_a_split_of_the_development_kit(write):
+    """Nobody has labelled c and d, of which d is of another split."""
     folder = write(
-        {"JPEGImages/a.jpg": IMAGE, "JPEGImages/b.jpg": IMAGE, "Annotations/a.xml": annotation()}
-        | {"Annotations/b.xml": annotation(), "ImageSets/Main/val.txt": "b\n"}
+        {f"JPEGImages/{name}.jpg": IMAGE for name in "abcd"}
+        | {"Annotations/a.xml": annotation(), "Annotations/b.xml": annotation()}
+        | {"ImageSets/Main/val.txt": "b\nc\n"}
     )
-    assert [image.image_id for image in load_labels(folder, split="val").images] == ["b.jpg"]
+    labels = load_labels(folder, split="val")
+    assert [image.image_id for image in labels.images] == ["b.jpg"]
+    assert labels.unlabelled == ("c.jpg",)
     with pytest.raises(InputError, match="No list of split 'test'"):
         load_labels(folder, split="test")
     with pytest.raises(InputError, match="no option `part`"):
