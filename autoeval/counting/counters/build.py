@@ -167,10 +167,12 @@ def detector(
         cfg_options=cfg_options,
         trust_checkpoint=trust_checkpoint,
     )
+    merged = None
     if merge:
-        loaded = MergedCategories(loaded, merge, iou_thr=merge_iou_thr)
+        merged = MergedCategories(loaded.categories, merge, iou_thr=merge_iou_thr)
     stem = os.path.splitext(os.path.basename(detector))[0]
-    return DetectorCounter(loaded, score_thr=score_thr, name=name or f"{stem}@{score_thr:g}")
+    name = name or f"{stem}@{score_thr:g}"
+    return DetectorCounter(loaded, score_thr=score_thr, name=name, merged=merged)
 
 
 def open_vocabulary(

@@ -119,14 +119,22 @@ class DetectorCounter:
         Boxes with a higher score count.
     name : str
         Of the counter.
+    merged : MergedCategories, optional
+        The categories that prompts name; by default those of the detector.
     """
 
     capabilities = frozenset({COUNT, POINTS})
 
     def __init__(
-        self, detector: ObservingDetector, *, score_thr: float = 0.3, name: str = "detector"
+        self,
+        detector: ObservingDetector,
+        *,
+        score_thr: float = 0.3,
+        name: str = "detector",
+        merged: MergedCategories | None = None,
     ) -> None:
         self.detector = detector
+        self.merged = merged
         self.score_thr = score_thr
         self.name = name
         self.max_per_img = box_limit(detector.settings)
@@ -190,7 +198,7 @@ class DetectorCounter:
         InputError
             As `find_category`.
         """
-        categories = self.detector.categories
+        categories = self.merged.categories if self.merged else self.detector.categories
         labels = [
             [find_category(prompt, categories) for prompt in image_prompts]
             for image_prompts in prompts
@@ -200,7 +208,8 @@ class DetectorCounter:
         results = []
         for evidence, image_labels, context in zip(observed, labels, contexts, strict=True):
             counted = evidence.clean.above(self.score_thr)
-            notes = self._warn_at_limit(counted)
+            notes = self._warn_at_limit(counted)  # the limit is on boxes before they are merged
+            counted = self.merged.of(counted) if self.merged else counted
             boxes_by_label = (counted[counted.labels == label] for label in image_labels)
             results.append([_result_of_boxes(boxes, context, notes) for boxes in boxes_by_label])
         return results
@@ -263,14 +272,15 @@ def box_limit(settings: Mapping[str, Any]) -> int | None:
 
 
 class MergedCategories:
-    """A detector some of whose categories carry one name.
+    """Categories of a detector, some of which carry one name.
 
     It may box one object as a car and as a truck: of boxes of merged categories that overlap by
     more than `iou_thr`, only the one with the highest score stays.
 
     Parameters
     ----------
-    detector : ObservingDetector
+    categories : sequence of str
+        Of the detector.
     mapping : mapping of str to str
         New name of each category that gets one.
     iou_thr : float
@@ -282,49 +292,29 @@ class MergedCategories:
     """
 
     def __init__(
-        self, detector: ObservingDetector, mapping: Mapping[str, str], *, iou_thr: float = 0.65
+        self, categories: Sequence[str], mapping: Mapping[str, str], *, iou_thr: float = 0.65
     ) -> None:
-        unknown = [name for name in mapping if name not in detector.categories]
+        unknown = [name for name in mapping if name not in categories]
         if unknown:
             raise InputError(
                 f"The categories to merge must be the detector's, but it has no "
-                f"{', '.join(unknown)}. It knows: {', '.join(detector.categories)}."
+                f"{', '.join(unknown)}. It knows: {', '.join(categories)}."
             )
-        self.detector = detector
         self.iou_thr = iou_thr
-        names = [mapping.get(name, name) for name in detector.categories]
+        names = [mapping.get(name, name) for name in categories]
         self.categories = tuple(dict.fromkeys(names))
         self._lookup = np.array([self.categories.index(name) for name in names])
         self._merged = np.bincount(self._lookup) > 1
-        merging = {"merged": dict(mapping), "merged_iou_thr": iou_thr}
-        self.settings: dict[str, Any] = {**detector.settings, **merging}
 
-    @property
-    def fingerprint(self) -> str | None:
-        """That of the detector, where it has one."""
-        return getattr(self.detector, "fingerprint", None)
-
-    def observe(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Evidence]:
-        """Detect objects in images.
+    def of(self, boxes: Detections) -> Detections:
+        """Return boxes by the new names, without those that a kept one of the same name overlaps.
 
         Parameters
         ----------
-        images, image_ids
-            As `ObservingDetector.observe` takes them.
-
-        Returns
-        -------
-        list of Evidence
-            With clean boxes alone, labelled by the new names.
+        boxes : Detections
+            Of the detector.
         """
-        observed = self.detector.observe(images, image_ids)
-        return [
-            Evidence(e.image_id, e.image_size, self._merge(e.clean.relabel(self._lookup)))
-            for e in observed
-        ]
-
-    def _merge(self, boxes: Detections) -> Detections:
-        """Keep the boxes that no kept box of the same merged category overlaps."""
+        boxes = boxes.relabel(self._lookup)
         same = boxes.labels[:, None] == boxes.labels
         same &= self._merged[boxes.labels]
         overlaps = same & (box_iou(boxes.boxes, boxes.boxes) > self.iou_thr)

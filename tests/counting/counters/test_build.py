@@ -119,21 +119,28 @@ MAPPING = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle"}
 
 def test_an_object_that_is_car_and_truck_counts_once():
     """Car and truck overlap by .9 and are one; the second car overlaps by 60 / 140 and stays."""
-    merged = MergedCategories(Detector(), MAPPING)
+    merged = MergedCategories(Detector.categories, MAPPING)
     assert merged.categories == ("person", "vehicle")
-    counter = DetectorCounter(merged, score_thr=0.3)
+    counter = DetectorCounter(Detector(), score_thr=0.3, merged=merged)
     vehicles, people = counter.count_prompts(IMAGE, ["vehicles", "person"])
     assert vehicles.scores.tolist() == pytest.approx([0.9, 0.7, 0.5])
     assert people.count == 1, "a person on a vehicle is no duplicate of it"
 
 
-def test_merging_is_recorded_and_needs_categories_of_the_detector():
-    merged = MergedCategories(Detector(), MAPPING, iou_thr=0.5)
-    assert merged.settings == {"weights": "w", "merged": MAPPING, "merged_iou_thr": 0.5}
-    assert merged.fingerprint == "abc"
+def test_boxes_that_are_merged_count_for_the_limit_of_the_detector():
+    """It gave five boxes of at most five, though four are left of them."""
+    detector = Detector()
+    detector.settings["test_cfg.max_per_img"] = 5
+    merged = MergedCategories(Detector.categories, MAPPING)
+    with pytest.warns(UserWarning, match="max_per_img = 5"):
+        result = DetectorCounter(detector, merged=merged).count(IMAGE, "vehicle")
+    assert result.count == 3 and len(result.warnings) == 1
+
+
+def test_categories_to_merge_are_those_of_the_detector():
     with pytest.raises(InputError, match="it has no lorry"):
-        MergedCategories(Detector(), {"lorry": "vehicle"})
+        MergedCategories(Detector.categories, {"lorry": "vehicle"})
     # Overlaps that the detector itself left alone are its own affair.
-    merged = MergedCategories(Detector(), {"person": "human"}, iou_thr=0.1)
-    [evidence] = merged.observe([IMAGE], ["x"])
-    assert len(evidence.clean) == 5
+    merged = MergedCategories(Detector.categories, {"person": "human"}, iou_thr=0.1)
+    [evidence] = Detector().observe([IMAGE], ["x"])
+    assert len(merged.of(evidence.clean)) == 5
