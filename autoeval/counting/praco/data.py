@@ -460,7 +460,8 @@ def load_fsc147(root: PathLike, split: str = "test", *, need_images: bool = True
     Returns
     -------
     CountingSet
-        Points are in pixels of the images of height 384. Incomplete images of the split are left
+        Points are in pixels of the images of height 384, also where the files are larger and the
+        annotations state `H` and `W`. Incomplete images of the split are left
         out and named in the warnings. The pool holds every image of the class file that has a class
         of the split, whatever split it belongs to.
 
@@ -484,11 +485,10 @@ def load_fsc147(root: PathLike, split: str = "test", *, need_images: bool = True
     folder = folder or root / IMAGE_FOLDERS[0]
     kept, warnings = _complete(names, truth, class_of, folder if need_images else None)
     warnings += tuple(odd)
-    points = {name: truth.images[name].points for name in kept}
     images = tuple(
-        CountedImage(name, folder / name, {class_of[name]: positions})
-        for name, positions in points.items()
-        if positions is not None
+        CountedImage(name, folder / name, {class_of[name]: image.points}, image.size)
+        for name, image in ((name, truth.images[name]) for name in kept)
+        if image.points is not None
     )
     members = set(names)
     kinds_of_images = dict.fromkeys(kind for name, kind in class_of.items() if name in members)

@@ -37,6 +37,17 @@ def test_fsc147_with_and_without_the_order_of_classes(fsc147):
     assert load_fsc147(fsc147, "test").classes == ("c", "a", "b")
 
 
+def test_the_frame_of_points_is_384_high_whatever_the_size_of_the_files(fsc147):
+    """An original of 768 x 1000 is halved: its points are in 384 x 500."""
+    stated = {"H": 768, "W": 1000, "ratio_h": 0.5, "ratio_w": 0.5}
+    path = fsc147 / "annotation_FSC147_384.json"
+    edit_json(path, lambda points: points["1.jpg"].update(stated))
+    (fsc147 / "images_384_VarV2").rename(fsc147 / "images")
+    first, second = load_fsc147(fsc147, "test").images[:2]
+    assert first.size == (384, 500) and first.path.parent.name == "images"
+    assert second.size is None, "no size is stated: that of the file"
+
+
 def test_incomplete_images_are_named(fsc147):
     (fsc147 / "images_384_VarV2" / "2.jpg").unlink()
     edit_json(fsc147 / "annotation_FSC147_384.json", lambda points: points.pop("3.jpg"))
