@@ -61,7 +61,8 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     Categories are `spec.classes`, else the ``names`` in the metadata of the file, as Ultralytics
     writes them. Options: ``conf`` (.01), ``iou`` (.7) and ``max_det`` (300) of the suppression of
     raw outputs, ``imgsz`` where the file leaves its input size open, ``layout`` (one of `LAYOUTS`),
-    ``resize`` (one of `RESIZING`), ``rgb``, ``mean`` and ``std`` on the scale of 0 to 255.
+    ``resize`` (one of `RESIZING`), ``rgb``, and where a file takes no bytes ``mean`` and ``std`` on
+    the scale of 0 to 255.
 
     Parameters
     ----------
@@ -113,10 +114,18 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
             f"Expected imgsz={taken[0]},{taken[1]}, the height and width that {spec.name} takes, "
             f"but got {options['imgsz']}: leave imgsz out, or export another file."
         )
+    values = f"(pixels - {options['mean']}) / {options['std']}"
+    if kind.dtype is np.uint8:
+        values = "pixels as they are"
+        given = [name for name in ("mean", "std") if name in (spec.cfg_options or {})]
+        if given:
+            raise InputError(
+                f"{spec.name} takes pixels of 0 to 255 and scales them itself: leave out "
+                f"{listed(given)}."
+            )
     print(
         f"note: {spec.name} is read as layout={kind.layout}, resize={options['resize']} to "
-        f"{options['imgsz']}, rgb={options['rgb']}, (pixels - {options['mean']}) / "
-        f"{options['std']}; --cfg-options KEY=VALUE changes that",
+        f"{options['imgsz']}, rgb={options['rgb']}, {values}; --cfg-options KEY=VALUE changes that",
         file=sys.stderr,
     )
     prepare, decode = _Preparing(kind, options), _DECODERS[kind.layout]

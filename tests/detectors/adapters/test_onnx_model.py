@@ -16,9 +16,9 @@ SIDE = 80
 WIDE = np.zeros((40, 80, 3), np.uint8)  # scaled by 1, 20 pixels of grey above and below
 
 
-def write(path, outputs, *, meta=None, shape=(1, 3, SIDE, SIDE)):
+def write(path, outputs, *, meta=None, shape=(1, 3, SIDE, SIDE), dtype=onnx.TensorProto.FLOAT):
     """A file that gives constant outputs, whatever it sees."""
-    pixels = onnx.helper.make_tensor_value_info("images", onnx.TensorProto.FLOAT, shape)
+    pixels = onnx.helper.make_tensor_value_info("images", dtype, shape)
     nodes, infos = [], []
     for name, value in outputs.items():
         tensor = onnx.numpy_helper.from_array(np.asarray(value), name)
@@ -176,6 +176,16 @@ def test_what_is_seen(tmp_path):
     assert score() == pytest.approx(102 / 255)
     assert score(rgb=False) == pytest.approx(51 / 255)
     assert score(mean=[52.0, 0.0, 0.0], std=100.0) == pytest.approx(0.5)
+
+
+def test_a_file_that_takes_bytes_has_no_mean_to_subtract(tmp_path, capsys):
+    path = write(tmp_path / "a.onnx", yolov8(), dtype=onnx.TensorProto.UINT8)
+    found, _ = found_in(path)
+    np.testing.assert_allclose(found.boxes, CORNERS)
+    assert "pixels as they are" in capsys.readouterr().err
+    for given in ({"mean": 3.0}, {"std": 1.0}):
+        with pytest.raises(InputError, match=f"leave out {next(iter(given))}"):
+            found_in(path, **given)
 
 
 @pytest.mark.parametrize(
