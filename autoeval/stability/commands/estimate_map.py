@@ -24,6 +24,7 @@ from autoeval.stability.commands.meta_set_options import (
     PerturbedOptions,
     TaskOptions,
 )
+from autoeval.words import listed
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
@@ -242,7 +243,9 @@ def _fit_detector(options: MapOptions) -> Fitted:
     from autoeval.stability.fitting.fit_task import fit_task
     from autoeval.stability.fitting.kept_domain import reference_domain
     from autoeval.stability.metasets import load_metaset_config
+    from autoeval.stability.methods import make_method
     from autoeval.stability.passes.presets import as_perturbable
+    from autoeval.stability.scores.base import of_domain
 
     run = meta_set_options.named_detector(options)
     with road_world.offering_the_shipped_detector(COMMAND, options):
@@ -286,6 +289,12 @@ def _fit_detector(options: MapOptions) -> Fitted:
     observer: Observer = Observer(run.loaded, task, settings, reading=run.reading)
     source = options.get("domain_source")
     if source is not None:
+        if not of_domain(column for name in methods for column in make_method(name).features):
+            print(
+                f"note: {listed(methods)} compares with no training domain: --domain-source only "
+                "adds the scores that do to scores.parquet",
+                file=sys.stderr,
+            )
         domain = reference_domain(observer, source, folder)
         observer = observer.with_settings(replace(settings, domain=domain))
     with road_world.naming_the_number_of_images(options):

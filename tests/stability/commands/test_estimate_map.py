@@ -157,6 +157,17 @@ def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, cap
     assert again["estimate"] == result["estimate"] and "std" not in result["estimate"]
 
 
+@pytest.mark.parametrize(("methods", "is_read"), [(["bayes"], False), (["bayes", "fd"], True)])
+def test_a_training_domain_that_no_method_reads_is_said(command, methods, is_read, capsys):
+    """Of the methods named here, fd alone compares with it."""
+    domain = ["--domain-source", "w1", "--preset", "light", "--method", *methods]
+    plain = changed(command, "--repeats", "0")
+    main([*plain, *domain])
+    shown = capsys.readouterr().err
+    assert ("--domain-source only adds" in shown) is not is_read
+    assert "observing the training domain" in shown
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
