@@ -146,6 +146,8 @@ class PaperRun:
 
         seen, source = self.observer, self.training_domain
         if source is None:
+            name = self.options.get("domain_source") or REFERENCE
+            _print_warnings([f"no Fréchet distance: no source {name} at hand (--domain-source)"])
             return seen
         try:
             domain = kept_source_domain(seen, source, self.folder / DOMAINS)

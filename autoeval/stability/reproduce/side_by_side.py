@@ -113,6 +113,13 @@ class SideBySide:
         notes = [
             f"{method} was not evaluated: {reason}" for method, reason in self._why_not.items()
         ]
+        for (detector, method, *_), held in self._held.items():
+            if held is not None and (n := int(held.per_source["missing"].sum())):
+                notes.append(
+                    f"{self.instead or detector}: {method} has no estimate for {n} of "
+                    f"{len(held.per_source)} sources, which are left out"
+                )
+        notes = list(dict.fromkeys(notes))
         for detector in self.printed.detectors:
             if detector in self.nested:
                 name = self.instead or detector
@@ -148,7 +155,10 @@ class SideBySide:
         return rows
 
     def _measured(self, method: str, column: Column, figure: str) -> float:
-        """Return a figure of a column, or the mean over sources, in points; NaN for none."""
+        """Return a figure of a column, or the mean over sources, in points; NaN for none.
+
+        Sources that the method has no estimate for, where the constant's stands, take no part.
+        """
         detector = column.detector or self.printed.detector
         key = (detector, method, column.category, column.target)
         if key not in self._held:
@@ -156,12 +166,12 @@ class SideBySide:
         held = self._held[key]
         if held is None:
             return np.nan
-        if not column.source:
-            return 100 * float(held.per_source[figure].mean())
-        row = held.per_source[held.per_source["source"] == column.source]
-        if row.empty or (figure != "true" and row["missing"].iloc[0]):
-            return np.nan
-        return 100 * float(row[figure].iloc[0])
+        rows = held.per_source
+        if figure != "true":
+            rows = rows[~rows["missing"]]
+        if column.source:
+            rows = rows[rows["source"] == column.source]
+        return 100 * float(rows[figure].mean()) if len(rows) else np.nan
 
     def _left_out(
         self, detector: str, method: str, category: str, target: str

@@ -55,3 +55,25 @@ def test_own_deviations_are_those_of_the_errors_over_repeats():
     assert rows.loc[("bos ±", "KITTI"), "printed"] == 0.07
     alone = SideBySide(printed, {"retinanet_r50": measured[measured["repeat"] == 0]}, len(names))
     assert alone.rows.set_index("method").loc["bos ±", "own"].isna().all()
+
+
+@pytest.mark.parametrize("name", ["1", "4"])
+def test_an_average_is_of_the_sources_with_an_estimate(name):
+    """Own images are 2 points beside the line; of BDD they have no score, so the constant stands
+    there, whose error is another."""
+    (table,) = load_printed("bos", [name]).tables
+    names = [column.source for column in load_printed("bos", ["1"]).tables[0].columns][:-1]
+    worlds = {name: 0.3 + 0.05 * k for k, name in enumerate(names)}
+    measured = score_table(worlds, repeats=1, step=0.02, bos=lambda value, repeat, row: value)
+    own = measured["kind"] == "seed"
+    measured.loc[own, "bos"] += 0.02
+    measured.loc[own & (measured["source"] == "bdd"), "bos"] = np.nan
+    columns = [c for c in table.columns if c.target == "mAP" and not c.detector] or table.columns
+    errors = [2.0] * len(columns)
+    printed = replace(table, columns=tuple(columns), errors={"bos": errors}, deviations={})
+    compared = SideBySide(printed, {"retinanet_r50": measured}, len(names))
+    rows = compared.rows
+    rows = rows[rows["method"] == "bos"].set_index("column")
+    assert rows["own"].drop("BDD", errors="ignore").to_numpy() == pytest.approx(2.0)
+    assert name == "4" or np.isnan(rows.loc["BDD", "own"])
+    assert sum("1 of 10 sources" in note for note in compared.section().notes) == 1
