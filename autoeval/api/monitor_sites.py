@@ -22,7 +22,7 @@ from autoeval.api.options import (
     load_estimator,
 )
 from autoeval.errors import InputError
-from autoeval.words import Notice, refuse_given
+from autoeval.words import Notice, prefixed, refuse_given
 
 if TYPE_CHECKING:
     from autoeval.boxes import Categories
@@ -210,7 +210,7 @@ def monitor(
             site: named_categories(words) or {} for site, words in (site_categories or {}).items()
         },
         present=present,
-        known=fitted.known_looks().frequencies,
+        known=fitted.looks_.frequencies if fitted.looks_ else (),
     )
     store = MonitorStore(work_dir)
     shared = WatchedSites(fitted, store, settings, of_sites)
@@ -235,9 +235,11 @@ def monitor(
                 depth=depth,
             )
         else:
-            _observe(
+            lost = _observe(
                 candidate_fit, box_source, files, Path(work_dir), time, depth, boxes.get("device")
             )
+            lost = tuple(notice for notice in lost if notice not in monitored.warnings)
+            lost = tuple(prefixed(CANDIDATE, lost))
             stores = store, MonitorStore(store.folder / CANDIDATE)
             sites = sites_of_records((fitted, candidate_fit), stores, of_sites)
         table, not_compared = compare_at_sites(fitted, candidate_fit, sites, known=against_known)
@@ -281,8 +283,10 @@ def _observe(
     time: str,
     depth: int | None,
     device: str | None,
-) -> None:
+) -> tuple[Notice, ...]:
     """Run the other detector, as the first one is, on the images that it has not seen yet.
+
+    Returned are warnings of images that it lost.
 
     Parameters
     ----------
@@ -303,7 +307,7 @@ def _observe(
     from autoeval.model.pair_table import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.monitor_store import MonitorStore
-    from autoeval.monitoring.read_sites import observe_images
+    from autoeval.monitoring.read_sites import lost_warnings, observe_images
     from autoeval.monitoring.windows import Clock
 
     kept = other_fit.loading_.get("detector")
@@ -318,4 +322,5 @@ def _observe(
     )
     run.reading = first_detector.reading if first_detector else run.reading
     store, clock = MonitorStore(folder / CANDIDATE), Clock(time)
-    observe_images(files, other_fit, run, store, clock, depth)
+    lost = observe_images(files, other_fit, run, store, clock, depth)
+    return tuple(lost_warnings(*lost, store.index()))

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 ALARM = 3  # status of the command
 OF_CATEGORIES = ("categories", "present")
-SAME_SITE = (*OF_CATEGORIES, "names", "numbering", "incomplete", "target", "score_thr", "iou")
+SAME_SITE = (
+    *(*OF_CATEGORIES, "names", "numbering", "incomplete", "target", "score_thr", "iou"),
+    "reference_names",
+)
 """Options that `label plan` has, too, and that say which boxes of a site are meant."""
 
 
@@ -114,7 +117,8 @@ def show(
         print(lines_of(monitored.to_pandas()), flush=True)
     elif quiet:
         alarms = [f"ALARM: {line}" for line in alarm_lines(monitored)]
-        lines = [*alarms, *warning_lines(monitored.warnings)]
+        not_compared = candidate[1] if candidate else ()
+        lines = [*alarms, *warning_lines((*not_compared, *monitored.warnings))]
         print("\n".join(lines), end="\n" if lines else "", flush=True)
     else:
         print(monitored_text(monitored, candidate, commands, verbose=verbose), flush=True)
@@ -183,7 +187,9 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
     monitored : Monitored
         The run.
     """
+    from autoeval.api.options import OF_A_RUN
     from autoeval.io.predictions.formats import SUFFIXES
+    from autoeval.monitoring.read_sites import LISTS
 
     typed = invocation.values
     commands = {}
@@ -197,8 +203,16 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
             if not files:
                 continue
             words += ["--predictions", files[0]]
+            if typed["images"]:  # a folder with a list of each site
+                lists = [Path(typed["images"]) / f"{site.name}{end}" for end in LISTS]
+                lists = [path for path in lists if path.exists()]
+                words += ["--images", lists[0]] if lists else []
+            for reference in typed["reference"] or ():
+                words += ["--reference", Path(reference) / files[0].relative_to(folder)]
         elif (Path(typed["images"]) / site.name).is_dir():
             words += ["--images", Path(typed["images"]) / site.name]
+            of_run = (*OF_A_RUN, "reference")
+            words += [word for name in of_run for word in invocation.words.get(name, ())]
         else:
             continue
         of_site = (typed["site_categories"] or {}).get(site.name) or {}

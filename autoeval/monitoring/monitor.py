@@ -37,6 +37,7 @@ from autoeval.monitoring.monitored import (
     BELOW,
     CHANGED,
     FELL,
+    HISTORY,
     TOO_FEW,
     UNREADABLE,
     Monitored,
@@ -637,13 +638,14 @@ def _monitored_site(
         n_unreadable=window["n_unreadable"] if window else 0,
         alarms=tuple(kind for kind in reasons if kind in alarms),
         units=units,
+        labelled_level=shared.settings.labelled.get(name, nothing),
         rank=rank,
         p_worst=p_worst,
         per_category=window["per_category"] if window else {},
         other_targets=window["beside"] if window else {},
         warnings=notices_of(window["warnings"]) if window else (),
         drifts=tuple(asdict(drift) for drift in look.drifts) if look else (),
-        history=pd.DataFrame([history_row(row) for row in rows]),
+        history=pd.DataFrame(list(map(history_row, rows)), columns=None if rows else [*HISTORY]),
     )
 
 

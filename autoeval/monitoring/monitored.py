@@ -60,6 +60,8 @@ BY_CHANCE = (
 )
 KEPT = r"[1-9]\d{0,3}d|[1-9]\d{0,6}"  # days, fewer than pandas can subtract, or images
 CHANGE = ("change", "change_lower", "change_upper")
+HISTORY = ("site", "window", "complete", "baseline", *ENDS, *CHANGE)
+"""Columns of the history of a site of which no window is known."""
 Window = Mapping[str, Any]
 """What is known of one window; see `autoeval.monitoring.monitor.SiteWindows.rows`."""
 
@@ -355,6 +357,8 @@ class MonitoredSite(Result):
         no image has a time.
     units : str
         How many independent units the change was measured with, in words.
+    labelled_level : float
+        Accuracy of the baseline in [0, 1] as labels measured it; NaN where it is estimated.
     rank, p_worst : float
         1 is the lowest value; probability to be among the `k` worst. NaN where not known.
     per_category, other_targets : dict of str to dict
@@ -400,6 +404,7 @@ class MonitoredSite(Result):
     alarms: tuple[str, ...] = ()
     change_windows: int = 1
     units: str = ""
+    labelled_level: float = np.nan
     rank: float = np.nan
     p_worst: float = np.nan
     per_category: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -456,6 +461,13 @@ class MonitoredSite(Result):
         several = f" over the last {self.change_windows} windows" if self.change_windows > 1 else ""
         return f"{points} ({ends}){several}"
 
+    @property
+    def baseline_level(self) -> float:
+        """The accuracy that the change is against: by labels, or the mean of the estimates."""
+        if not math.isnan(self.labelled_level):
+            return self.labelled_level
+        return float(self.history["value"][self.history["baseline"].to_numpy(bool)].mean())
+
     def to_dict(self) -> dict[str, float]:
         """Return the numbers under flat keys, as every result has them, and the change.
 
@@ -486,10 +498,9 @@ class MonitoredSite(Result):
         if ax is None:
             ax = Figure(figsize=(7, 2.6), layout="constrained").subplots()
         at = np.arange(len(rows))
-        level = rows["value"][rows["baseline"]].mean()
         lines = {"each window by itself": rows[list(ENDS)].to_numpy(float)}
         if rows["change"].notna().any():
-            against = level + rows[list(CHANGE)].to_numpy(float)
+            against = self.baseline_level + rows[list(CHANGE)].to_numpy(float)
             lines["baseline and change"] = np.clip(against, 0, 1)
         for name, line in lines.items():
             value, lower, upper = target.scale * line.T

@@ -292,6 +292,8 @@ def read_results(
 ) -> tuple[tuple[Notice, ...], dict[str, dict[str, float]]]:
     """Read the files that are new or have changed, and keep the images that are.
 
+    With another fit all files are read again.
+
     Images that an earlier version of a file had, and that it no longer names, stay and are counted
     in a warning.
 
@@ -331,10 +333,13 @@ def read_results(
     )
     notes = store.files()
     failed: list[Notice] = []
-    stamps = {}  # sizes and times of the files: another one means that they have changed
+    # another fit leaves out other boxes, and has another floor
+    how = repr((reader.looks, predictions.columns, predictions.complete))
+    read_as = hashlib.sha256(how.encode()).hexdigest()[:20]
+    stamps = {}  # sizes and times of the files, and how they are read: another one means read again
     for file in files:
         together = (file.path, file.image_list, file.reference)
-        stamps[file.name] = "; ".join(path_stamp(path) for path in together if path)
+        stamps[file.name] = "; ".join([*(path_stamp(path) for path in together if path), read_as])
     changed = [file for file in files if notes.get(file.name, {}).get("stamp") != stamps[file.name]]
     observed = _images_of_files(files, store.index()["name"]) if changed else {}
     with progress_bar(len(changed), "reading results files", unit="file") as bar:
@@ -502,13 +507,20 @@ class SitePass(TravellingObserver):
         Reads when images were taken.
     load : callable, optional
         Loads the detector in another process; see `TravellingObserver`.
+    depth : int, optional
+        How many folders name a site; all by default.
     """
 
     def __init__(
-        self, observer: Observer, clock: Clock, *, load: LoadDetector | None = None
+        self,
+        observer: Observer,
+        clock: Clock,
+        *,
+        load: LoadDetector | None = None,
+        depth: int | None = None,
     ) -> None:
         super().__init__(observer, load=load)
-        self.clock = clock
+        self.clock, self.depth = clock, depth
 
     def __call__(self, job: Job, advance: Advance) -> list[dict[str, Any]]:
         """Observe a batch; files that vanished leave no row, others that cannot be read a reason.
@@ -548,7 +560,7 @@ class SitePass(TravellingObserver):
     @property
     def made_with(self) -> dict[str, Any]:
         """What its records depend on, as nested plain values."""
-        return {**self.observer.context(), "time": self.clock.source}
+        return {**self.observer.context(), "time": self.clock.source, "depth": self.depth}
 
     def _row(
         self,
@@ -677,7 +689,7 @@ def observe_images(
         reading=detector.reading,
     )
     images, vanished = site_images(files, depth=depth)
-    work = SitePass(observer, clock, load=detector.spec)
+    work = SitePass(observer, clock, load=detector.spec, depth=depth)
     counts = observe_sites(images, work, store, executor=detector.executor)
     store.add_words(detector.loaded.categories)
     return images, vanished, counts

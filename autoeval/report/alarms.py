@@ -40,7 +40,8 @@ COUNTS = {
     "n_unreadable": ("unreadable_images", "Images of it that cannot be read."),
 }
 PREFIX = "autoeval_site_"
-NOT_KNOWN = {"unreadable", "too_few", "learning"}  # then it is not known whether the site changed
+NOT_EVALUATED = {"unreadable", "too_few"}  # then the value says nothing of the site
+NOT_KNOWN = {*NOT_EVALUATED, "learning"}  # then it is not known whether the site changed
 
 
 def new_alarms(store: MonitorStore, monitored: Monitored) -> list[dict[str, Any]]:
@@ -232,7 +233,8 @@ def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
     )
     below = Gauge(
         f"{PREFIX}below",
-        "1 where the interval is below --alarm-below, 0 where not; absent without it.",
+        "1 where the interval is below --alarm-below, 0 where not; absent while not known, or "
+        "without it.",
         labels,
         registry=registry,
     )
@@ -259,8 +261,10 @@ def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
         if evaluated or moved:
             fell.labels(*named).set(int("fell" in site.reasons))
             changed.labels(*named).set(int(bool(moved)))
-        if monitored.settings.alarm_below is not None and not math.isnan(site.value):
-            below.labels(*named).set(int("below" in site.reasons))
+        is_below = "below" in site.reasons
+        has_value = not math.isnan(site.value) and not NOT_EVALUATED & site.reasons.keys()
+        if monitored.settings.alarm_below is not None and (is_below or has_value):
+            below.labels(*named).set(int(is_below))
         for name, gauge in gauges.items():
             value = float(getattr(site, name))
             if np.isfinite(value):

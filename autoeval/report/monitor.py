@@ -55,8 +55,8 @@ CAPTION = (
     "interval. Intervals overlap more than the order is uncertain, for much of the error is the "
     "same at all sites; the probability to be among the worst takes that into account. A click "
     "opens a site: value and interval of each window, the baseline in grey. The second line there "
-    "is the mean of the baseline and the change against it, estimated from the difference of the "
-    "boxes."
+    "is the mean of the baseline, or its level by labels, and the change against it, estimated "
+    "from the difference of the boxes."
 )
 BY_KNOWN = (
     "by_known: the current detector by the known accuracy of the candidate, which is measured: "
@@ -153,7 +153,7 @@ def monitored_values(
             for site in monitored.alarms
             for kind in site.alarms
         ],
-        **notice_values(monitored.warnings),
+        **notice_values((*(candidate[1] if candidate else ()), *monitored.warnings)),
     }
     if candidate:
         values["candidate"] = candidate[0].to_dict("records")
@@ -310,7 +310,10 @@ def candidate_sentence(rows: pd.DataFrame) -> str:
     counts = rows["result"].value_counts()
     better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
     undecided = int(counts.get("not distinguishable", 0))
-    return f"The candidate is better at {better} sites, worse at {worse}, undecided at {undecided}"
+    return (
+        f"The candidate is better at {counted(better, 'site')}, worse at {worse}, undecided at "
+        f"{undecided}"
+    )
 
 
 def candidate_table(rows: pd.DataFrame) -> Table:
@@ -367,11 +370,10 @@ def site_board(monitored: Monitored, pictures: Pictures = MappingProxyType({})) 
         if not math.isnan(site.p_worst):
             note += f"; among the {monitored.settings.k} worst: {site.p_worst:.0%}"
         alarm = "; ".join(f"{kind}: {site.reasons[kind]}" for kind in site.alarms)
-        level = site.history["value"][site.history["baseline"].to_numpy(bool)].mean()
         rows = site.history.tail(MOST_POINTS // n_sites)
         rows = rows if rows["value"].notna().any() else rows[:0]  # nothing to draw
         baseline = rows["baseline"].to_numpy(bool)
-        changes = np.clip(level + rows[list(CHANGE)].to_numpy(float), 0, 1)
+        changes = np.clip(site.baseline_level + rows[list(CHANGE)].to_numpy(float), 0, 1)
         columns = {
             "whole": [[site.value, site.lower, site.upper]],
             "windows": rows[list(ENDS)].to_numpy(float).tolist(),

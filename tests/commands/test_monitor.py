@@ -157,6 +157,17 @@ def test_a_store_made_with_other_times_is_refused(site, capsys):
     assert "different: time" in capsys.readouterr().err
 
 
+def test_a_store_made_with_other_folders_as_sites_is_refused(site, capsys):
+    """Images that were there kept the site that they had, and new ones had another."""
+    (site / "images").rename(site / "all")
+    (site / "images").mkdir()
+    (site / "all").rename(site / "images/all")
+    assert monitor(site) == 0
+    assert monitor(site, "--depth", "1") == 2
+    assert "different: depth" in capsys.readouterr().err
+    assert monitor(site) == 0
+
+
 def test_folders_of_dates_are_one_site(site, capsys):
     for day in ("2026/03/01", "2026/03/02"):
         write_camera(site / "dated" / "gate" / day, 3, 200, at=START)

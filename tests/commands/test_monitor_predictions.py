@@ -98,6 +98,31 @@ def test_one_file_with_a_folder_a_site_gives_the_same(site, boxes, monitor):
     pd.testing.assert_frame_equal(found[columns], expected[columns])
 
 
+def test_a_site_of_which_no_window_can_be_estimated_is_on_the_page(site, monitor):
+    """Windows of which boxes are dropped, and that no run has estimated: it was a KeyError."""
+    assert monitor("--by", "every:10", "--baseline", 10, "--keep", 20) == 0
+    assert monitor("--by", "every:55", "--baseline", 10) == 0
+    sites = json.loads((site / "work/result.json").read_text())["sites"]
+    assert [of["state"] for of in sites] == ["learning"] * 3 and sites[0]["history"] == []
+
+
+def test_another_fit_reads_all_files_again(site, tmp_path_factory):
+    """Boxes under its lowest score stayed, and the score at which files begin was that before."""
+    folder = tmp_path_factory.mktemp("cut")
+    labels, predictions = write_world(folder, "val", seed=0)
+    boxes = json.loads(predictions.read_text())
+    cut = [box for box in boxes if box["score"] > 0.05]
+    first, second = autoeval.fit(labels, boxes), autoeval.fit(labels, cut)
+    assert first.known_looks().floor < 0.02 < 0.05 < second.known_looks().floor
+
+    def watch(fitted, work):
+        watched = autoeval.monitor(fitted, site / "sites", by="folder", work_dir=site / work)
+        return watched.windows()[["site", "n_boxes", "value", "lower", "upper"]]
+
+    watch(first, "work")
+    pd.testing.assert_frame_equal(watch(second, "work"), watch(second, "fresh"))
+
+
 @pytest.fixture
 def opened(monkeypatch):
     """Names of the results files that are read."""

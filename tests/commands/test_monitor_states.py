@@ -330,6 +330,28 @@ def test_the_command_that_labels_a_site_with_an_alarm_works(world, tmp_path, cap
     assert plan.found.categories == ("thing 1",) and plan.target == "mAP50"
 
 
+def test_the_command_that_labels_a_site_has_all_of_its_images(world, tmp_path, capsys):
+    """Those without a box are in no results file, and were in no plan."""
+    write_sites(world, tmp_path, 34, loses(0.05, 17))
+    (tmp_path / "lists").mkdir()
+    for name in SITES:
+        made = tmp_path / f"sites/{name}.json"
+        content = json.loads(made.read_text())
+        (tmp_path / f"lists/{name}.json").write_text(json.dumps({**content, "annotations": []}))
+        rows = [
+            {**box, "image_id": f"{box['image_id']:04}.jpg"}
+            for box in content["annotations"]
+            if box["image_id"] % 17 != 3  # where nothing was found
+        ]
+        made.write_text(json.dumps(rows))
+    given = ["--images", tmp_path / "lists", "--by", "every:17", "--baseline", 17]
+    assert monitor(world, tmp_path, *given) == 3
+    (command,) = re.findall(r"label gate: autoeval (label plan .*)", capsys.readouterr().out)
+    words = shlex.split(command.split(" --work-dir")[0])
+    assert main([*words, "--n", "5", "--work-dir", str(tmp_path / "labels")]) == 0
+    assert load_plan(tmp_path / "labels").n_pool == 34
+
+
 def test_neither_a_network_nor_opencv_is_imported(world, tmp_path):
     write_sites(world, tmp_path, 20)
     words = ["monitor", "--estimator", world[0], "--predictions", tmp_path / "sites"]

@@ -14,6 +14,7 @@ from autoeval.errors import InputError
 from autoeval.monitoring.candidate import sites_of_records
 from autoeval.monitoring.monitor_store import CameraImage, MonitorStore, box_rows
 from autoeval.monitoring.monitored import SiteCategories
+from autoeval.report.monitor import monitored_values
 
 NAMES = ("weak", "strong")
 THING = {"thing": ["thing 0", "thing 1"]}
@@ -125,3 +126,28 @@ def test_sites_of_records_have_the_words_of_each_fit_and_no_image_of_a_dropped_t
     assert [len(first), len(first.boxes)] == [3, 1]  # 0 of the baseline, 4 and 5
     assert [len(second), len(second.boxes)] == [6, 3]
     assert first.boxes.categories == second.boxes.categories == ("thing",)
+
+
+def test_boxes_that_are_called_by_the_name_of_a_category_are_of_it_by_each_fit(world, tmp_path):
+    """Whether a fit found boxes of this word was looked up in the fit of the first detector."""
+    fits = [load_estimator(world / name) for name in NAMES]
+    words = ["thing", "thing 1"]
+    stores = [stored(tmp_path / name, words, 0, kept=6) for name in NAMES]
+    categories = SiteCategories((), named={"thing": ["thing 1"]}, known=["thing"])
+    of_both = sites_of_records(fits, stores, categories)["gate"]()
+    assert [len(site.boxes) for site in of_both] == [3, 3]
+
+
+def test_sites_that_are_not_compared_are_in_the_json(world, tmp_path):
+    shutil.copytree(world / "of_weak", tmp_path / "sites")
+    shutil.copy(world / "of_weak/gate.json", tmp_path / "sites/roof.json")
+    monitored = autoeval.monitor(
+        world / "weak",
+        tmp_path / "sites",
+        against=world / "strong",
+        against_predictions=world / "of_strong",
+        work_dir=tmp_path / "work",
+    )
+    values = monitored_values(monitored, monitored.candidate, {})
+    assert [row["site"] for row in values["candidate"]] == ["gate"]
+    assert "roof: no predictions of the candidate" in values["warnings"]

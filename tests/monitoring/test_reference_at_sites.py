@@ -10,6 +10,7 @@ import autoeval
 from autoeval.cli import main
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
+from autoeval.monitoring.read_sites import observe_images
 from tests.labelled_colours import write_detector, write_distinct
 
 SITES = {"north/gate": 0.6, "roof": 0.4}
@@ -161,6 +162,30 @@ def test_a_reference_that_is_run_at_the_sites(run, tmp_path, capsys):
     by_files = ["--reference", f"{tmp_path / 'boxes.json'}"]
     assert main([*words, "--work-dir", str(tmp_path / "c"), *by_files]) == 2
     assert "its results files belong to --predictions" in capsys.readouterr().err
+
+
+def test_a_reference_that_is_run_goes_to_the_fits_that_had_one(run, tmp_path):
+    """As its boxes do: a fit without one was refused."""
+    labels, images = run / "known/annotations.json", run / "known/images"
+    detector = autoeval.Detector(f"{run / 'mine.py'}:detector")
+    autoeval.fit(labels, detector, img_dir=images, work_dir=tmp_path / "plain")
+    fits = {"fit": run / "fit", "plain": tmp_path / "plain"}
+    of_fit = autoeval.compare(fits, images=run / "cameras/gate")
+    named = [f"{run / 'mine.py'}:detector"]
+    result = autoeval.compare(fits, images=run / "cameras/gate", reference=named)
+    assert result.value == pytest.approx(of_fit.value, abs=1e-9)
+
+
+def test_images_that_another_detector_lost_are_a_warning(run, tmp_path, monkeypatch):
+    def with_a_lost_one(*given):
+        images, vanished, counts = observe_images(*given)
+        return images, [*vanished, "gate/9.png"], counts
+
+    monkeypatch.setattr("autoeval.monitoring.read_sites.observe_images", with_a_lost_one)
+    given = {"images": run / "cameras", "against": run / "fit", "work_dir": tmp_path}
+    lost, *_ = autoeval.monitor(run / "fit", by="folder", **given).candidate[1]
+    assert lost.code == "images-vanished"
+    assert lost.startswith("candidate: ") and "gate/9.png" in lost
 
 
 def test_another_detector_with_the_same_reference(world, tmp_path, capsys):

@@ -93,6 +93,13 @@ def test_prometheus_of_a_level_and_of_nothing_found():
     assert ("alarm", "dark") not in found and found["images", "dark"] == 12
 
 
+def test_prometheus_does_not_say_that_a_window_that_cannot_be_evaluated_is_not_below():
+    few = site("gate", "too_few", 0.1)  # .0 to .2, of four images
+    found = gauges(few, site("hall", "ok", 0.7), site("roof", "learning", 0.7), alarm_below=0.5)
+    assert found["estimate_upper", "gate"] == pytest.approx(0.2)
+    assert {of: found[kind, of] for kind, of in found if kind == "below"} == {"hall": 0, "roof": 0}
+
+
 def test_a_second_kind_of_alarm_at_a_site_is_sent(tmp_path):
     store = MonitorStore(tmp_path)
     fell = site("gate", "fell")
