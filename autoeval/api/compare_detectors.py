@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike
 
 NOT_FILES = "-"  # in place of the predictions of a detector that is run
+OF_REFERENCE = ("reference", "reference_names", "reference_checkpoint")
 
 
 def compare(
@@ -282,8 +283,9 @@ def named_estimators(
         for k, estimator in enumerate(estimators, 1)
     ]
     whole = [path.parent if path.name == ESTIMATOR else path for path in paths]
-    if len({path.resolve() for path in whole}) < len(whole):
-        raise InputError("One estimator is given twice: name each detector once.")
+    resolved = [path.resolve() for path in whole]
+    if twice := [path for k, path in enumerate(whole) if resolved[k] in resolved[:k]]:
+        raise InputError(f"{twice[0]} is given twice: name each detector once.")
     named = zip(short_names(whole), estimators, strict=True)
     return {name: load_estimator(estimator) for name, estimator in named}
 
@@ -394,7 +396,9 @@ def _boxes(
             of_item = of_reference if name in with_reference or not with_reference else {}
             boxes_by_name[name] = given_boxes_of(item, {**item_facts, **of_item})
             continue
-        boxes_by_name[name] = detector_of_fit(fitted, of_run)
+        runs = name in with_reference or not with_reference
+        of_detector = {k: v for k, v in of_run.items() if runs or k not in OF_REFERENCE}
+        boxes_by_name[name] = detector_of_fit(fitted, of_detector)
     paths = [
         Path(boxes.path).resolve()
         for boxes in boxes_by_name.values()

@@ -265,7 +265,8 @@ def join_fits_at(
     Raises
     ------
     InputError
-        If there are fewer than two, they are of different detectors, or share a labelled set.
+        If there are fewer than two or one is given twice, they are of different detectors, or share
+        a labelled set.
     """
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.fit_file import artefact_path
@@ -274,7 +275,9 @@ def join_fits_at(
 
     check_level(level)
     paths = [artefact_path(path).resolve() for path in fits]
-    if len(set(paths)) < 2:
+    if twice := [fit for k, fit in enumerate(fits) if paths[k] in paths[:k]]:
+        raise InputError(f"--join has {twice[0]} twice: name each fit once.")
+    if len(paths) < 2:
         raise InputError("--join takes two work dirs or more, of fits of one detector.")
     loaded = {str(path): AccuracyEstimator.load(path) for path in paths}
     joined = join_fits(loaded, target=target, level=level)

@@ -86,14 +86,15 @@ def show_labelled(
     of_page = {"plan": str(plan)} | of_plan | typed
     n: int | None = None
     reached = ""
-    if estimate.forecast_known:  # labels for the first half-width of the headline not yet reached
-        goal = min(estimate.n_labelled + estimate.more_labels(GOALS[0]), estimate.n_pool)
-        n = goal if goal > estimate.n_labelled else None
+    if estimate.forecast_known:  # labels for the first half-width of the headline
+        n_next = min(estimate.n_labelled + estimate.more_labels(GOALS[0]), estimate.n_pool)
+        n = n_next if n_next > estimate.n_labelled else None
     wanted: dict[str, float | None] | None = None
     if until is not None:
         n, reached, wanted = _until(estimate, until / 100)
     values = labelled_values(estimate, of_page, wanted)
-    print_result(labelled_text(estimate, reached, verbose=verbose), values, as_json=json)
+    goal = None if until is None else until / 100
+    print_result(labelled_text(estimate, reached, goal, verbose=verbose), values, as_json=json)
     folder = Path(work_dir) if work_dir else plan / "estimate"
     written = labelled_page(estimate, of_page).write(folder / PAGE, values)
     if not json:

@@ -50,7 +50,7 @@ from autoeval.labels.plan import LabelPlan, inverse_probabilities
 from autoeval.labels.values import FEWEST_HOLDING, LEVELS, NOTHING, ValueWithError, combine
 from autoeval.result_base import Result
 from autoeval.sites.label_warnings import check_labels, contradicted, label_warnings
-from autoeval.words import Notice, listed
+from autoeval.words import Notice, counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +140,7 @@ class LabelledEstimate(Result):
     @property
     def basis(self) -> str:
         """What the value rests on, in words."""
-        return f"from {self.n_labelled} labelled images of {self.n_pool}"
+        return f"from {counted(self.n_labelled, 'labelled image')} of {self.n_pool}"
 
     @property
     def other_targets(self) -> dict[str, dict[str, float]]:
@@ -695,8 +695,8 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[N
         warnings.append(
             Notice(
                 "few-labels",
-                f"{k} labels are too few for an interval of their own: the combined estimate "
-                "depends on the label-free one",
+                f"{counted(k, 'label')} {'is' if k == 1 else 'are'} too few for an interval of "
+                "their own: the combined estimate depends on the label-free one",
                 severity="note",
             )
         )

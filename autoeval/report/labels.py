@@ -197,7 +197,13 @@ def _draw_text(plan: LabelPlan) -> str:
     )
 
 
-def labelled_text(estimate: LabelledEstimate, until: str = "", *, verbose: bool = True) -> str:
+def labelled_text(
+    estimate: LabelledEstimate,
+    until: str = "",
+    wanted: float | None = None,
+    *,
+    verbose: bool = True,
+) -> str:
     """Return what the terminal shows of an estimate with labels.
 
     Parameters
@@ -206,10 +212,12 @@ def labelled_text(estimate: LabelledEstimate, until: str = "", *, verbose: bool 
         With labels.
     until : str
         Whether a wanted half-width is reached; see `until_text`.
+    wanted : float, optional
+        This half-width, in [0, 1].
     verbose : bool
         All warnings, and each estimate that is combined.
     """
-    lines, *more = labelled_heads(estimate)
+    lines, *more = labelled_heads(estimate, wanted)
     heads = [lines, until, *more]
     details = ["\n".join(labelled_details(estimate))] if verbose else []
     return result_text(heads, estimate.warnings, details, verbose=verbose)
@@ -240,7 +248,10 @@ def labelled_values(
         "n_labelled": estimate.n_labelled,
         "n_pool": estimate.n_pool,
         "categories_behind": estimate.n_measured,
-        "more_labels": {f"{goal:.2f}": estimate.more_labels(goal) for goal in GOALS},
+        "more_labels": {
+            f"{goal:.2f}": estimate.more_labels(goal) if estimate.forecast_known else None
+            for goal in GOALS
+        },
         "whole": {name: asdict(estimates) for name, estimates in estimate.whole.items()},
         "per_category": {
             name: {**estimate.per_category[name], **asdict(estimates)}
@@ -269,8 +280,8 @@ def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING
             f"Estimated {estimate.target}",
             f"{value:.1f}" if known else "–",
             f"{estimate.level:.0%} interval: {lower:.1f} to {upper:.1f}" if known else "",
-            f"In points of 100, from {estimate.n_labelled} labelled images of {estimate.n_pool}, "
-            "the predicted influence of all, and the label-free estimate.",
+            f"In points of 100, {estimate.basis}, the predicted influence of all, and the "
+            "label-free estimate.",
             (value, lower, upper),
         )
     ]
@@ -376,7 +387,7 @@ def unplanned_page(
     return Page(f"{title}, with labels", [*of_both, Facts(about, "What this page is about")])
 
 
-def labelled_heads(estimate: LabelledEstimate) -> list[str]:
+def labelled_heads(estimate: LabelledEstimate, wanted: float | None = None) -> list[str]:
     """Return what comes first on the terminal: the value, and how many more labels are needed.
 
     With `MANY` categories or more also how many of them labels measure, the lowest, and those whose
@@ -386,6 +397,8 @@ def labelled_heads(estimate: LabelledEstimate) -> list[str]:
     ----------
     estimate : LabelledEstimate
         With labels.
+    wanted : float, optional
+        Half-width in [0, 1] of which `until_text` says whether it is reached.
 
     Returns
     -------
@@ -398,8 +411,7 @@ def labelled_heads(estimate: LabelledEstimate) -> list[str]:
             f"{100 * estimate.value:.1f}, {estimate.level:.0%} interval "
             f"{100 * estimate.lower:.1f} to {100 * estimate.upper:.1f}"
         )
-    of_images = f"from {estimate.n_labelled} labelled images of {estimate.n_pool}"
-    lines = [f"estimated {estimate.target}: {number}, {of_images}"]
+    lines = [f"estimated {estimate.target}: {number}, {estimate.basis}"]
     lines += [
         f"{name}: {_at_threshold(estimate, name)}"
         for name in estimate.whole
@@ -411,10 +423,11 @@ def labelled_heads(estimate: LabelledEstimate) -> list[str]:
     elif not estimate.forecast_known:
         lines.append("no half-width is reached: the boxes contradict the labels")
     else:
-        for goal in GOALS:
+        for goal in [goal for goal in GOALS if goal != wanted]:
             more = estimate.more_labels(goal)
             half = f"±{100 * goal:.0f}"
-            lines.append(f"{more} more labels for {half}" if more else f"{half} is reached")
+            labels = counted(more, "more label")
+            lines.append(f"{labels} for {half}" if more else f"{half} is reached")
     heads, n = ["\n".join(lines)], len(estimate.by_category)
     if n < MANY:
         return heads

@@ -83,7 +83,8 @@ def test_what_does_not_go_together_is_refused(tables, tmp_path, capsys):
         ((one, on_boxes), "fits with a detector are not joined"),
         ((one, tmp_path / "other.parquet"), "score_thr"),
         ((one, again), "labelled set one is in more than one"),
-        ((one, one), "two work dirs or more"),
+        ((one, one), "twice"),
+        ((one,), "two work dirs or more"),
         ((one, tmp_path / "absent"), "make one with `autoeval fit"),
     ):
         assert join(*folders, to=to) == 2

@@ -86,6 +86,7 @@ def test_from_images_to_an_interval(world, plan, tmp_path, capsys):
     assert "±50 is not reached" in capsys.readouterr().out
     codes = {warning["code"] for warning in result(tmp_path)["warning_codes"]}
     assert "labels-displaced" in codes
+    assert result(tmp_path)["more_labels"] == {"0.05": None, "0.03": None}
     assert estimate(tmp_path, labels, "--json") == 0
     printed = capsys.readouterr().out
     assert json.loads(printed)["labelled_estimate"] == found

@@ -131,6 +131,10 @@ def test_a_next_step_is_one_that_works(printed, monkeypatch, capsys):
     assert more == "next step, images to label:"
     assert step.startswith("  autoeval label plan --estimator ")
     assert main([*shlex.split(step)[1:], "--work-dir", "work_dirs/more"]) == 0
+    capsys.readouterr()
+    assert main([*LABELLED, "--until", "5"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("±5") == 1 and "for ±3" in said  # ±5 is reached or not, not both
 
 
 def test_there_is_no_next_step_where_it_cannot_work(printed, tmp_path, monkeypatch, capsys):

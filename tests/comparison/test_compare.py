@@ -266,8 +266,8 @@ def test_bad_input(world, tmp_path):
     files = site_predictions(world)
     with pytest.raises(InputError, match="two detectors or more"):
         compare([world / "strong"], files[:1])
-    with pytest.raises(InputError, match="given twice"):
-        compare([world / "strong", world / "strong"], files)
+    with pytest.raises(InputError, match="strong is given twice"):
+        compare([world / "strong", world / "strong" / "estimator.parquet"], files)
     with pytest.raises(InputError, match="predictions of each of 2 detectors"):
         compare(fits(world), files[:1])
     other = fit(world / "set.json", world / "set_weak_predictions.json", target="mAP50")

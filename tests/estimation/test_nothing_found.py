@@ -183,5 +183,5 @@ def test_what_a_single_label_does_not_show_is_a_dash():
     estimated = fitted.estimate_with_labels(fitted.predict(low, images=labels), one)
     assert np.isnan(estimated.value)
     text = labelled_text(estimated)
-    assert text.startswith("estimated recall@0.3: –, from 1 labelled images of ")
+    assert text.startswith("estimated recall@0.3: –, from 1 labelled image of ")
     assert "nan" not in text and "nan" not in labelled_page(estimated).render().split("<script")[0]
