@@ -6,8 +6,9 @@ like these pair images and label files by `pair_up`.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -15,7 +16,7 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, match_images
 from autoeval.io.image_lists import load_image_folder, walk
-from autoeval.words import Notice, listed
+from autoeval.words import Notice, listed, printable
 
 _SWAPPED = {"labels": "images", "Annotations": "JPEGImages"}
 _BESIDE = (*_SWAPPED.values(), "data")  # FiftyOne's name
@@ -81,7 +82,7 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, other_files: frozenset[
         )
     unlabelled = tuple(image for image in images if image not in labelled)
     spare = [files[key] for key in files if files[key].name not in other_files]
-    return LabelPairs(img_dir, labelled, unlabelled, tuple(_warnings(labels, labelled, spare)))
+    return LabelPairs(img_dir, labelled, unlabelled, tuple(label_file_warnings(labels, labelled, spare)))
 
 
 def folder_of_images(labels: Path) -> Path:
@@ -168,17 +169,29 @@ def _renamed(
     )
 
 
-def _warnings(labels: Path, labelled: dict[str, Path], files: list[Path]) -> Iterator[Notice]:
-    """Warn of label files that several images share, and of those without an image."""
+def label_file_warnings(
+    labels: Path, labelled: Mapping[str, Path], files: Sequence[Path]
+) -> Iterator[Notice]:
+    """Warn of label files that several images share, and of those without an image.
+
+    Parameters
+    ----------
+    labels : Path
+        Folder to which their names are relative.
+    labelled : mapping of str to Path
+        Label file of each image.
+    files : sequence of Path
+        Those that an image should have.
+    """
     shared = {file: n for file, n in Counter(labelled.values()).items() if n > 1}
     if shared:
-        names = [str(file.relative_to(labels)) for file in shared]
+        names = [printable(os.path.relpath(file, labels)) for file in shared]
         yield Notice(
             "label-files-shared",
             f"label files of more than one image: {len(names)} ({listed(names)})",
         )
     used = set(labelled.values())
-    spare = [str(file.relative_to(labels)) for file in files if file not in used]
+    spare = [printable(os.path.relpath(file, labels)) for file in files if file not in used]
     if spare:
         yield Notice(
             "label-files-without-image",

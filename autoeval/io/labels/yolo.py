@@ -29,7 +29,13 @@ from autoeval.io.labels.content import (
     LabelSet,
     around_shapes,
 )
-from autoeval.io.labels.pairing import LabelPairs, folder_of_images, pair_up, without_size
+from autoeval.io.labels.pairing import (
+    LabelPairs,
+    folder_of_images,
+    label_file_warnings,
+    pair_up,
+    without_size,
+)
 from autoeval.runtime.files import BadItems, read_yaml
 from autoeval.words import Notice, listed, printable
 
@@ -365,9 +371,9 @@ def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
     if not isinstance(content, dict):
         return None
     roots = _roots(path, content)
-    split_of: dict[Path, str] = {}
+    split_of, lost = dict[Path, str](), list[str]()
     for split in SPLITS:
-        for image in _images(content.get(split), roots):
+        for image in _images(content.get(split), roots, lost):
             split_of.setdefault(image, split)
     labelled = {image: label for image in split_of if (label := _label_file(image)).is_file()}
     if not labelled:
@@ -378,11 +384,16 @@ def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
     yaml_folder = Path(os.path.realpath(path.parent))
     root = yaml_folder if root.is_relative_to(yaml_folder) else root
     names = {i: (places[i.parent] / i.name).relative_to(root).as_posix() for i in split_of}
+    labels = {names[image]: label for image, label in labelled.items()}
+    warnings = [*label_file_warnings(path.parent, labels, [])]
+    if lost:
+        text = f"paths of {', '.join(SPLITS)} in {path.name} at which nothing is: {len(lost)}"
+        warnings.append(Notice("split-paths-missing", f"{text} ({listed(lost)})", severity="note"))
     pairs = LabelPairs(
         root,
-        {names[image]: label for image, label in labelled.items()},
+        labels,
         tuple(name for image, name in names.items() if image not in labelled),
-        (),
+        tuple(warnings),
     )
     return pairs, {names[image]: split for image, split in split_of.items()}
 
@@ -394,18 +405,28 @@ def _roots(path: Path, content: dict[str, Any]) -> list[Path]:
     return [folder / root, Path(root).absolute(), folder] if isinstance(root, str) else [folder]
 
 
-def _images(entry: Any, roots: list[Path]) -> Iterator[Path]:
-    """Yield the images of a split, which is a folder, a list of images, or several of these."""
+def _images(entry: Any, roots: list[Path], lost: list[str]) -> Iterator[Path]:
+    """Yield the images of a split, which is a folder, a list of images, or several of these.
+
+    lost: gets the paths at which nothing is
+    """
     for part in entry if isinstance(entry, list) else [entry]:
-        place = _place(part, roots) if isinstance(part, str) and part else None
-        if place is not None and place.is_dir():
+        if not isinstance(part, str) or not part:
+            continue
+        place = _place(part, roots)
+        if place is None:
+            lost.append(printable(part))
+        elif place and place.is_dir():
             names = sorted_files(place)[0]
             yield from (_plain(place / name) for name in names if suffix_of(name) in SUFFIXES)
-        elif place is not None:
+        else:
             lines = place.read_text(encoding="utf-8", errors="replace").splitlines()
-            named = (line.strip() for line in lines if line.strip())
-            listed = (_place(name, [place.parent, *roots]) for name in named)
-            yield from (image for image in listed if image is not None)
+            for name in (line.strip() for line in lines if line.strip()):
+                image = _place(name, [place.parent, *roots])
+                if image is None:
+                    lost.append(printable(name))
+                else:
+                    yield image
 
 
 def _place(name: str, roots: list[Path]) -> Path | None:

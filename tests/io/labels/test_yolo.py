@@ -308,6 +308,19 @@ def test_an_image_in_two_splits_of_a_data_yaml_is_placed_by_the_others(write):
     assert [images[k].file_name for k in matches.index] == [f"y/images/{n}.png" for n in (1, 2, 3)]
 
 
+def test_what_a_data_yaml_names_and_is_not_there_is_said(write):
+    """A folder of test, and of a list of val the second image; a.png and a.jpg share a file."""
+    files = {f"images/{name}": IMAGE for name in ("a.png", "a.jpg", "b.png")}
+    texts = {"labels/a.txt": BOX, "labels/b.txt": BOX, "val.txt": "images/b.png\nimages/c.png\n"}
+    yaml = f"{NAMES}train: images\nval: val.txt\ntest: nowhere\n"
+    labels = load_labels(write({**files, **texts, "data.yaml": yaml}) / "data.yaml")
+    assert len(labels.images) == 3
+    codes = {warning.code: str(warning) for warning in labels.warnings}
+    assert set(codes) == {"split-paths-missing", "label-files-shared"}
+    assert "2 (images/c.png, nowhere)" in codes["split-paths-missing"]
+    assert "1 (labels/a.txt)" in codes["label-files-shared"]
+
+
 def test_a_data_yaml_without_any_labelled_image_is_named(write):
     folder = write({"new/a.png": IMAGE, "data.yaml": f"{NAMES}path: /absent\nval: images\n"})
     with pytest.raises(InputError, match=r"where .*data\.yaml names train, val or test"):
