@@ -23,8 +23,9 @@ def render_environments(
 ) -> None:
     """Render images of some environments.
 
-    What is there is kept. Only one process renders at a time; others wait for it and then find
-    everything there.
+    What is there is kept, but for images beyond the number, which an earlier call made with more,
+    another seed or another renderer: whoever reads the folder of images would take them, too. Only
+    one process renders at a time; others wait for it and then find everything there.
 
     Parameters
     ----------
@@ -44,7 +45,10 @@ def render_environments(
         progress_bar(len(names), "rendering environments", unit="environment") as bar,
     ):
         for name in names:
-            write_environment(root, name, n_images, seed)
+            folder = write_environment(root, name, n_images, seed)
+            for path in (folder / "images").glob("*.jpg"):
+                if path.stem.isdecimal() and int(path.stem) >= n_images:
+                    path.unlink()
             bar.update()
 
 

@@ -11,6 +11,7 @@ from pycocotools.coco import COCO
 
 from autoeval.io.tasks.seed_set import load_seed_set
 from autoeval.roadworld import dataset, make_picture, write_environment
+from autoeval.roadworld.environments_task import render_environments
 
 
 def contents(folder):
@@ -47,6 +48,15 @@ def test_more_images_keep_the_first(street, tmp_path):
     write_environment(tmp_path, "day_street", 2, seed=9)
     write_environment(tmp_path, "day_street", 4, seed=9)
     assert contents(tmp_path / "day_street") == contents(street)
+
+
+def test_fewer_images_are_all_that_a_folder_holds(tmp_path):
+    """Images of more, of another seed, would be estimated beside those of the labels."""
+    render_environments(tmp_path, 3, seed=1, names=["fog"])
+    (tmp_path / "fog/images/mine.jpg").touch()
+    render_environments(tmp_path, 2, seed=0, names=["fog"])
+    names = sorted(path.name for path in (tmp_path / "fog" / "images").iterdir())
+    assert names == ["00000.jpg", "00001.jpg", "mine.jpg"]
 
 
 def test_an_interrupted_run_goes_on(street, tmp_path, monkeypatch):
