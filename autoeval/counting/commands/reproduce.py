@@ -74,7 +74,8 @@ def reproduce_binned(
 
     printed = read_paper("binned", [POOLED])[0][POOLED]
     folders = prediction_folders(predictions)
-    files = find_count_files(folders, (row.partition(" ")[2] for row in printed["rows"]))
+    models = (row.partition(" ")[2] for row in printed["rows"])
+    files, left_out = find_count_files(folders, models)
     figures, warnings = pooled_figures(files, mode=mode)
     root = data_folder(data_root)
 
@@ -84,7 +85,7 @@ def reproduce_binned(
         if name == GAME:
             return game_table(name, entry, root, folders, mode=mode)
         if name == POOLED:
-            section = binned_table(name, entry, figures, mode=mode, notes=warnings)
+            section = binned_table(name, entry, figures, mode=mode, notes=[*left_out, *warnings])
             return section, [] if files else [f"No predictions: expected files {FORM}."]
         return ablation_table(name, entry, figures, mode=mode), [entry["missing"]]
 

@@ -72,7 +72,9 @@ class CountFile:
         return predictions.target[predictions.answered], predictions.pred[predictions.answered]
 
 
-def find_count_files(folders: Sequence[PathLike], models: Iterable[str]) -> list[CountFile]:
+def find_count_files(
+    folders: Sequence[PathLike], models: Iterable[str]
+) -> tuple[list[CountFile], list[str]]:
     """Find the files of all networks in folders and the folders within them.
 
     Parameters
@@ -80,16 +82,26 @@ def find_count_files(folders: Sequence[PathLike], models: Iterable[str]) -> list
     folders : sequence of path-like
     models : iterable of str
         Names in print.
+
+    Returns
+    -------
+    tuple of list of CountFile and list of str
+        One for each network, data set and scheme, and which others are left out.
     """
-    printed, files = set(models), []
+    printed = set(models)
+    files: dict[tuple[str, str, str], CountFile] = {}
+    warnings: list[str] = []
     for folder in map(Path, folders):
         for path in [*sorted(folder.glob("*")), *sorted(folder.glob("*/*"))]:
             if match := _NAME.fullmatch(path.name):
                 model = printed_name(path.parent.name.removesuffix("_txt"), printed)
                 if path.parent == folder and model not in printed:
                     model = "BL" if match[3] else "DM-Count"
-                files.append(CountFile(model, match[1], match[2], path))
-    return files
+                file = CountFile(model, match[1], match[2], path)
+                kept = files.setdefault((model, match[1], match[2]), file)
+                if kept.path.resolve() != path.resolve():
+                    warnings.append(f"{path} of {model} is left out: {kept.path} was read")
+    return [*files.values()], warnings
 
 
 def pooled_figures(
@@ -319,6 +331,7 @@ def game_table(
             map_folders = [path for folder in folders if (path := Path(folder, inside)).is_dir()]
             if truth is None or not map_folders:
                 continue
+            notes += [f"{path} is left out: {map_folders[0]} was read" for path in map_folders[1:]]
             try:
                 score = _score(Path(truth, MAPS, dataset.lower()), map_folders[0], TILES[mode])
             except InputError as error:

@@ -197,6 +197,17 @@ def test_files_of_several_models_and_schemes(tmp_path, capsys):
     assert "jhu_unbinned.txt of BL is left out" in capsys.readouterr().out
 
 
+def test_a_second_file_of_the_same_predictions_is_left_out_and_named(tmp_path, capsys):
+    """Errors of 1, and in the second folder of 9: the first counts, whose mean error is 1."""
+    for folder, error in (("one", 1), ("two", 9)):
+        (tmp_path / folder / "bl").mkdir(parents=True)
+        (tmp_path / folder / "bl/stb_rs.csv").write_text(f"a,{error},21,{21 - error}\n")
+    words = ["--predictions", tmp_path / "one", tmp_path / "two", "--mode", "released"]
+    found = own(reproduce(tmp_path, "--table", "2", *words), "2")["own"]
+    assert found["STB BL", "RS MAE"] == pytest.approx(1)
+    assert f"{tmp_path / 'two/bl/stb_rs.csv'} of BL is left out" in capsys.readouterr().out
+
+
 def test_nothing_at_hand(tmp_path, capsys):
     reproduce(tmp_path)
     shown = capsys.readouterr().out
