@@ -82,7 +82,8 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, other_files: frozenset[
         )
     unlabelled = tuple(image for image in images if image not in labelled)
     spare = [files[key] for key in files if files[key].name not in other_files]
-    return LabelPairs(img_dir, labelled, unlabelled, tuple(label_file_warnings(labels, labelled, spare)))
+    warnings = tuple(label_file_warnings(labels, labelled, spare))
+    return LabelPairs(img_dir, labelled, unlabelled, warnings)
 
 
 def folder_of_images(labels: Path) -> Path:
