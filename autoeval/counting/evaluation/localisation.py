@@ -190,8 +190,8 @@ def in_frame_of_truth(
         for i, (image, true_size) in pairs.items()
         if image.size and true_size.size and image.size != true_size.size
     }
+    _check_reach(name, pairs)
     if not differing:
-        _check_reach(name, pairs)
         return dict(predicted)
     shown = "; ".join(
         f"{i}: truth {true_size[0]} x {true_size[1]}, "

@@ -252,3 +252,12 @@ def test_malformed_points(folder, content, message):
     (folder / "p.json").write_text(content)
     with pytest.raises(InputError, match=message):
         read_point_predictions("p.json")
+
+
+def test_one_image_to_rescale_lets_no_other_pass_in_another_frame(folder, capsys):
+    """Image a has both sizes, b that of the truth alone, which its point is beyond."""
+    small, large = {"H": 384, "W": 512}, {"H": 768, "W": 1024}
+    truth = {"a": {"points": [[600, 400]], **large}, "b": {"points": [[30, 20]], **small}}
+    frames(folder, truth, {"a": {"points": [[300, 200]], **small}, "b": [[600, 400]]})
+    assert evaluate("net.json", "--truth", "truth.json", "--rescale", "--bins", "stb") == 2
+    assert "1 of 1 predicted points" in capsys.readouterr().err
