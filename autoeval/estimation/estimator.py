@@ -344,13 +344,16 @@ class AccuracyEstimator:
             )
         return self.looks_
 
-    def check_reference(self, given: bool) -> None:
+    def check_reference(self, given: bool, floor: float = 0.0) -> None:
         """Check that a reference detector is given where the fit reads one, and only there.
 
         Parameters
         ----------
         given : bool
             Whether new images come with boxes of a reference detector.
+        floor : float
+            Score at which the boxes of the detector begin, see `at_floor`: of a cut detector a
+            reference that is no stronger otherwise may be read.
 
         Raises
         ------
@@ -359,7 +362,8 @@ class AccuracyEstimator:
         """
         of_pass, features = self.context_.get("pass", {}), {*REFERENCE_FEATURES}
         had = features & {*self.rows_} or of_pass.get("reference")
-        if (given and not had) or (not given and features & {*self.regression_.features_}):
+        read = features & {*self.at_floor(floor).regression_.features_}
+        if (given and not had) or (not given and read):
             raise other_reference(given)
 
     def check_detector(self, detector: ImageDetector) -> None:
@@ -550,7 +554,7 @@ class AccuracyEstimator:
                 present=present,
                 labelled=labelled,
             )
-            self.check_reference(site.reference is not None)
+            self.check_reference(site.reference is not None, site.floor)
         else:
             if images is None:
                 raise InputError("Expected predictions, or images to run the detector on.")

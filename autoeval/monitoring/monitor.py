@@ -196,6 +196,8 @@ def monitor_predictions(
     reader = ResultsReader(predictions, looks, Clock(time_form), shared.settings.depth)
     files = find_results(predictions.path, reference=reference, image_list=images_list)
     warnings, of_files = read_results(files, reader, store)
+    for floor in {of_site["floor"] for of_site in of_files.values()}:
+        estimator.check_reference(reference is not None, floor)
     words = store.add_words(looks.categories)
     categories = replace(shared.categories, words=words)
     warnings = (*warnings, *categories.check(words))

@@ -1,12 +1,15 @@
 """Files of a reference detector that are not what the fit had: of other images, cut, the same."""
 
 import json
+from pathlib import Path
 
 import pytest
 from commands.predicted_world import write_world
 
 import autoeval
+from autoeval.errors import InputError
 
+SAMPLE = Path(__file__).resolve().parents[2] / "docs/getting-started/sample"
 FEW = {"n_images": 40, "n_categories": 3}
 
 
@@ -80,6 +83,33 @@ def test_boxes_under_those_of_the_fit_are_left_out(world, tmp_path, rows):
     fitted.save(saved)
     loaded = autoeval.AccuracyEstimator.load(saved)
     assert estimate(loaded, world, tmp_path, rows).value == cut.value
+
+
+def test_a_reference_that_is_read_for_a_cut_detector_alone_is_asked_for(tmp_path):
+    """Its own boxes, a little surer: no stronger than the detector, but than a cut one."""
+
+    def written(name, rows):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(rows))
+        return path
+
+    def surer(name):
+        rows = rows_of(SAMPLE / f"{name}_predictions.json")
+        return written(name, [row | {"score": min(1.0, 1.1 * row["score"])} for row in rows])
+
+    labelled = autoeval.Predictions(SAMPLE / "val_predictions.json", reference=surer("val"))
+    fitted = autoeval.fit(SAMPLE / "val.json", labelled)
+    assert fitted.regression_.reference_weight_ == 0
+    assert fitted.at_floor(0.25).regression_.reference_weight_ > 0
+    whole = SAMPLE / "new_predictions.json"
+    cut = written("sites/cut.json", [row for row in rows_of(whole) if row["score"] >= 0.25])
+    assert fitted.predict(whole).value > 0
+    with pytest.raises(InputError, match="fitted with a reference detector"):
+        fitted.predict(cut)
+    with pytest.raises(InputError, match="fitted with a reference detector"):
+        autoeval.monitor(fitted, cut.parent, by="folder", work_dir=tmp_path / "work")
+    assert fitted.predict(autoeval.Predictions(cut, reference=surer("new"))).value > 0
 
 
 def test_boxes_of_other_images_and_of_the_detector_itself_are_warned_of(
