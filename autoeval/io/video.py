@@ -183,9 +183,11 @@ def video_frames(
         )
     video = Video(path)
     name, step = name or printable(video.path.name), _step(video, every)
+    indices = (round(k * step) for k in range(math.ceil(video.n_frames / step)))
     frames = tuple(
         VideoFrame(f"{name}#{index}", video, index, index / video.fps)
-        for index in (round(k * step) for k in range(math.ceil(video.n_frames / step)))
+        for index in indices
+        if index < video.n_frames  # the last one may be rounded up to the end
     )
     if not frames:
         raise InputError(f"The video {printable(path)} has no frame.")

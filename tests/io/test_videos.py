@@ -38,6 +38,7 @@ def video(tmp_path):
         ("20", [0, 20, 40]),
         ("0.001s", list(range(50))),  # not finer than the video
         ("9s", [0]),
+        ("4.96s", [0]),  # 49.6 is nearest to 50, which is no frame
     ],
 )
 def test_frames_at_equal_distances(video, every, indices):
