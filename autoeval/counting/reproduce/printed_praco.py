@@ -116,10 +116,14 @@ def read_models(
             for folder in predictions
             for model, path in find_released(folder, split).items()
         ]
-    results, warnings = {}, []
+    results: dict[str, PracoResult] = {}
+    warnings: list[str] = []
     for model, path in files:
         name = printed_name(path.parent.name if by_folder else model, names)
         if by_folder and name not in names:
+            continue
+        if name in results:
+            warnings.append(f"{path} of {name} is left out: an earlier folder has it, too")
             continue
         try:
             results[name] = evaluate_files(path.parent, model, counting_set, mode=mode)

@@ -103,6 +103,16 @@ def test_what_is_truncated_or_missing_is_said_with_where_it_is_had(root, capsys)
     assert reproduce(root, "--table", "9") == 2
 
 
+def test_the_first_folder_that_has_a_model_counts_and_the_other_is_named(root, capsys):
+    """In the second folder every count is 0, of which the mean error would be 21 / 4."""
+    (root / "more").mkdir()
+    zeros = "".join([",a,b,c\n", *(f"{k}.jpg,0,0,0\n" for k in range(1, 5))])
+    (root / "more" / "Inference_Test1_mine_test.csv").write_text(zeros)
+    assert reproduce(root, "--table", "1", "--predictions", root / "files", root / "more") == 0
+    assert figures(root, 1)["own"]["mine", "MAE"] == pytest.approx((2 + 4 + 2.5) / 4)
+    assert f"{root / 'more' / 'Inference_Test1_mine_test.csv'} of mine" in capsys.readouterr().out
+
+
 def test_daves_settings_by_folder(root, capsys):
     """The same counts in two of the four folders, and a folder of another name."""
     for folder in ("DAVE_mod_thr_0.10", "DAVE_thr_0.17", "DAVE_other"):
