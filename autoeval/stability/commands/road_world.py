@@ -126,14 +126,16 @@ def road_world_task(options: Mapping[str, Any]) -> Task:
     Parameters
     ----------
     options : mapping of str
-        Of the command; the site whose images are ``images`` is the one left out.
+        Of the command; the site whose folder holds ``images`` is the one left out.
     """
     from autoeval.roadworld import ENVIRONMENTS
     from autoeval.roadworld.environments_task import environments_task, render_environments
 
     render_environments(FOLDER, number_of_images())
-    new = Path(options["images"]).resolve() if options.get("images") else None
-    names = [name for name in ENVIRONMENTS if images_of(name).resolve() != new]
+    names = list(ENVIRONMENTS)
+    if options.get("images"):
+        new = Path(options["images"]).resolve()
+        names = [name for name in names if (FOLDER / name).resolve() not in (new, *new.parents)]
     return environments_task(FOLDER, names)
 
 

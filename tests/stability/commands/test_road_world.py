@@ -145,7 +145,8 @@ def test_the_site_that_is_estimated_is_no_source(few_images):
         task = road_world.road_world_task({"images": images})
         return [files.name for files in task.seed_sets]
 
-    assert set(ENVIRONMENTS) - set(sources("work_dirs/roadworld/fog/images/")) == {"fog"}
+    for images in ("images/", "", "annotations.json", "images/00001.jpg", "images/*.jpg"):
+        assert set(ENVIRONMENTS) - set(sources(f"work_dirs/roadworld/fog/{images}")) == {"fog"}
     assert sources("elsewhere") == sources(None) == list(ENVIRONMENTS)
 
 
