@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +19,7 @@ from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError
 from autoeval.io.tasks.seed_set import Sample, SeedSet
 from autoeval.runtime.files import atomic_path, write_json
+from autoeval.stability.fitting.meta_set import seed_set_digest
 from autoeval.stability.metasets.recipe import Recipe, SampleSet, own_images
 
 _COLOURS = ((255, 220, 0), (0, 220, 255), (255, 80, 200), (120, 255, 80))
@@ -30,7 +32,8 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
     """Write the images of a sample set and ``annotations.json``.
 
     Images are PNG, so that no pixel changes. The annotations come last: where they exist the sample
-    set is complete and nothing is done; where they do not, images that are there already are not
+    set is complete and nothing is done, unless images, labels or categories of the seed set have
+    changed since, when all is made again; where they do not, images that are there already are not
     written again.
 
     Parameters
@@ -53,10 +56,17 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
         If no image can be read.
     """
     ann_file = folder / "annotations.json"
+    words = enumerate(sample_set.seed_set.categories, 1)
+    categories = [{"id": number, "name": name} for number, name in words]
+    data = seed_set_digest(replace(sample_set.seed_set, images=tuple(sample_set.records)))
     if ann_file.exists():
-        if bar is not None:
-            bar.update(len(sample_set))
-        return tuple(json.loads(ann_file.read_text(encoding="utf-8"))["info"].get("warnings", ()))
+        made = json.loads(ann_file.read_text(encoding="utf-8"))
+        if made["info"].get("data") == data and made["categories"] == categories:
+            if bar is not None:
+                bar.update(len(sample_set))
+            return tuple(made["info"].get("warnings", ()))
+        for name in ("annotations.json", *(image["file_name"] for image in made["images"])):
+            (folder / name).unlink(missing_ok=True)
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     warnings = []
@@ -73,13 +83,10 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
     if not images:
         raise InputError(f"No image of {folder.name} can be read. {warnings[0]}")
     content = {
-        "info": {"recipe": sample_set.recipe.to_dict(), "warnings": warnings},
+        "info": {"recipe": sample_set.recipe.to_dict(), "data": data, "warnings": warnings},
         "images": images,
         "annotations": annotations,
-        "categories": [
-            {"id": number, "name": name}
-            for number, name in enumerate(sample_set.seed_set.categories, 1)
-        ],
+        "categories": categories,
     }
     write_json(ann_file, content, indent=None)
     return tuple(warnings)

@@ -1,5 +1,6 @@
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,6 +64,22 @@ def test_an_interrupted_run_goes_on(sample_set, tmp_path):
     (tmp_path / "part" / "2.png").unlink()  # annotations are there: nothing is done again
     materialise(sample_set, tmp_path / "part")
     assert "2.png" not in content(tmp_path / "part")
+
+
+def test_a_changed_seed_set_is_made_again(street, sample_set, tmp_path):
+    """With the same recipe: other words of categories, then other pixels under the same size."""
+    materialise(sample_set, tmp_path / "out")
+    renamed = replace(street, categories=("vehicle", "person"))
+    materialise(SampleSet(renamed, sample_set.recipe), tmp_path / "out")
+    made = content(tmp_path / "out")
+    document = json.loads(made["annotations.json"])
+    assert [category["name"] for category in document["categories"]] == ["vehicle", "person"]
+    path = street.images[0].path
+    path.write_bytes(street.images[1].path.read_bytes())
+    os.utime(path, ns=(7, 7))
+    materialise(SampleSet(renamed, sample_set.recipe), tmp_path / "out")
+    again = content(tmp_path / "out")
+    assert again["1.png"] != made["1.png"] and again["3.png"] == made["3.png"]
 
 
 def test_unreadable_images_are_left_out_and_named_each_time_and_one_must_be_left(street, tmp_path):
