@@ -518,7 +518,11 @@ def labelled_categories(
         labelled = list(dict.fromkeys(words[word] for word in labelled if word in words))
     warnings = []
     lacking: list[str] = []
-    looked_for = _looked_for(labels, words, expected)
+    # the categories that somebody looked for; None where that may be all
+    translated = words or {word: word for word in labels.categories}
+    listed_names = frozenset(translated[word] for word in labels.categories if word in translated)
+    missed = any(n > MISSED_BY_ALL for word, n in expected.items() if word not in listed_names)
+    looked_for = listed_names if labels.lists_categories or missed else None
     if looked_for is not None:
         lacking = [name for name in found_categories if name not in looked_for]
     share_words = labels.lists_categories and not lacking
@@ -554,16 +558,6 @@ def labelled_categories(
         added = []
     kept = [name for name in found_categories if name not in lacking]
     return LabelledCategories(kept, added, tuple(warnings), looked_for)
-
-
-def _looked_for(
-    labels: LabelSet, words: Mapping[str, str] | None, expected: Mapping[str, float]
-) -> frozenset[str] | None:
-    """Return the categories that somebody looked for; None where that may be all."""
-    translated = words or {word: word for word in labels.categories}
-    label_names = frozenset(translated[word] for word in labels.categories if word in translated)
-    missed = any(n > MISSED_BY_ALL for name, n in expected.items() if name not in label_names)
-    return label_names if labels.lists_categories or missed else None
 
 
 def categories_with_a_box(labels: LabelSet, pool: Boxes) -> list[str]:
