@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
@@ -334,6 +334,9 @@ class SiteWindows:
     def __init__(self, name: str, images: pd.DataFrame, shared: WatchedSites) -> None:
         self.name, self.images, self.shared = name, images, shared
         settings, now = shared.settings, datetime.fromtimestamp(shared.began)
+        sources = images["taken_from"][images["taken"].notna()].tolist()
+        if sources[-1:] == [FILE]:  # whose times are in UTC
+            now = datetime.fromtimestamp(shared.began, timezone.utc).replace(tzinfo=None)
         self.windows = windows_of(images, settings.by, now)
         self.n_begun, self.learning = baseline_of(settings.baseline, images, self.windows, now)
         self.n_baseline = 0 if self.learning else self.n_begun

@@ -1,11 +1,14 @@
 """Which images of a site are looked at together, and which of these are its baseline."""
 
-from datetime import datetime
+import time
+from datetime import datetime, timezone
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.monitoring.monitor import SiteWindows
 from autoeval.monitoring.monitored import MonitorSettings
 from autoeval.monitoring.windows import (
     baseline_of,
@@ -35,6 +38,30 @@ def test_images_come_in_time_and_those_of_one_moment_in_natural_order():
 
 def shown(found):
     return [(window.name, len(window.places), window.complete) for window in found]
+
+
+@pytest.mark.parametrize(
+    ("zone", "source", "complete"),
+    [
+        ("Asia/Tokyo", "file", [True, False]),  # where it is 18:30: the hour seemed to be over
+        ("Asia/Tokyo", "exif", [True, True]),  # the camera's clock has that of the machine
+        ("America/New_York", "exif", [True, False]),
+        ("America/New_York", "file", [True, False]),
+    ],
+)
+def test_times_of_files_are_compared_with_the_time_in_utc(zone, source, complete, monkeypatch):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    began = NOW.replace(tzinfo=timezone.utc).timestamp()
+    shared = SimpleNamespace(settings=MonitorSettings(by="hour"), began=began)
+    listed = images("2026-03-04 08:10", "2026-03-04 09:20")
+    listed = listed.assign(taken_from=source, kept=True, unreadable="")
+    try:
+        windows = SiteWindows("gate", listed, shared).windows
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert [window.complete for window in windows] == complete
 
 
 def test_a_day_is_complete_when_it_is_over_or_another_has_begun():
