@@ -280,8 +280,8 @@ def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING
             f"Estimated {estimate.target}",
             f"{value:.1f}" if known else "–",
             f"{estimate.level:.0%} interval: {lower:.1f} to {upper:.1f}" if known else "",
-            f"In points of 100, {estimate.basis}, the predicted influence of all, and the "
-            "label-free estimate.",
+            f"In points of 100, from {counted(estimate.n_labelled, 'labelled image')} of "
+            f"{estimate.n_pool}, the predicted influence of all, and the label-free estimate.",
             (value, lower, upper),
         )
     ]
@@ -411,7 +411,8 @@ def labelled_heads(estimate: LabelledEstimate, wanted: float | None = None) -> l
             f"{100 * estimate.value:.1f}, {estimate.level:.0%} interval "
             f"{100 * estimate.lower:.1f} to {100 * estimate.upper:.1f}"
         )
-    lines = [f"estimated {estimate.target}: {number}, {estimate.basis}"]
+    of_images = f"from {counted(estimate.n_labelled, 'labelled image')} of {estimate.n_pool}"
+    lines = [f"estimated {estimate.target}: {number}, {of_images}"]
     lines += [
         f"{name}: {_at_threshold(estimate, name)}"
         for name in estimate.whole
@@ -423,7 +424,9 @@ def labelled_heads(estimate: LabelledEstimate, wanted: float | None = None) -> l
     elif not estimate.forecast_known:
         lines.append("no half-width is reached: the boxes contradict the labels")
     else:
-        for goal in [goal for goal in GOALS if goal != wanted]:
+        for goal in GOALS:
+            if goal == wanted:
+                continue
             more = estimate.more_labels(goal)
             half = f"±{100 * goal:.0f}"
             labels = counted(more, "more label")
