@@ -23,6 +23,7 @@ from autoeval.counting.capture.results import (
 )
 from autoeval.counting.capture.split import OCCLUDED, ORIGINAL, CaptureSplit
 from autoeval.counting.capture.task_run import CHOICE
+from autoeval.counting.evaluation.evaluation_report import label_text
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.prompting import folder_name
 from autoeval.report.page import Heading, Table, Text, Warnings
@@ -180,7 +181,7 @@ def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:
         reach = np.abs(table[["low", "high"]].to_numpy().T - value)
         style: dict[str, Any] = {"marker": "o", "ms": 4, "lw": 1.4, "capsize": 2, "elinewidth": 1}
         line = "none" if factor == "shape" else "-"
-        axes.errorbar(at, value, reach, ls=line, label=table["model"].iloc[0], **style)
+        axes.errorbar(at, value, reach, ls=line, label=label_text(table["model"].iloc[0]), **style)
     highest = max(table[["sMAPE", "high"]].max().max() for table in tables)
     names = [_level(tables, factor, level) for level in levels]
     every = max(1, len(levels) // 20)
@@ -227,7 +228,7 @@ def reliability_chart(tables: Sequence[pd.DataFrame]) -> Figure:
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
     for table in tables:
-        name = table["model"].iloc[0]
+        name = label_text(table["model"].iloc[0])
         (line,) = axes.plot(table["confidence"], table["sMAPE"], "o-", ms=5, lw=1.4, label=name)
         for _, step in table.iterrows():
             place = (step["confidence"], step["sMAPE"])

@@ -255,7 +255,7 @@ def _class_chart(table: pd.DataFrame) -> Figure:
     at = np.arange(len(table))
     for column, sign, color in (("mean count where absent", -1, "#c6591a"), ("MAE", 1, "#1a4f7a")):
         axes.barh(at, sign * table[column].abs().fillna(0), color=color, label=column)
-    axes.set_yticks(at, list(table["class"]), fontsize=8)
+    axes.set_yticks(at, list(table["class"]), fontsize=8, parse_math=False)
     axes.invert_yaxis()
     axes.axvline(0, color="0.3", lw=1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
@@ -305,8 +305,9 @@ def confusion_chart(matrix: pd.DataFrame) -> Figure:
         if n_columns > MOST_WRITTEN
         else {"rotation": 60, "ha": "right"}
     )
-    axes.set_xticks(range(n_columns), list(matrix.columns), fontsize=8, **steep)
-    axes.set_yticks(range(n_rows), list(matrix.index), fontsize=8)
+    plain: dict[str, Any] = {"fontsize": 8, "parse_math": False}
+    axes.set_xticks(range(n_columns), list(matrix.columns), **plain, **steep)
+    axes.set_yticks(range(n_rows), list(matrix.index), **plain)
     axes.set(xlabel="class asked for", ylabel="true class")
     if n_columns <= MOST_WRITTEN:
         for (row, column), value in np.ndenumerate(matrix.to_numpy()):
@@ -344,7 +345,7 @@ def drift_chart(values: Mapping[str, np.ndarray]) -> Figure:
         flierprops={"marker": ".", "markersize": 3, "alpha": 0.35, "markeredgecolor": "#555"},
     )
     labels = [f"{name}\n{len(values[name])} mosaics" for name in names]
-    axes.set_yticks(range(1, len(names) + 1), labels, fontsize=8)
+    axes.set_yticks(range(1, len(names) + 1), labels, fontsize=8, parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel("relative change of the count, mosaic against image alone (diamond: mean)")
     axes.set_xlim(left=-0.02)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from autoeval.counting.evaluation.evaluation_report import label_text
 from autoeval.counting.praco.data import load_counting_set, single_class
 from autoeval.counting.praco.evaluation_page import drift_chart
 from autoeval.counting.praco.praco_measures import drift
@@ -199,7 +200,8 @@ def _draw_classes(table: pd.DataFrame) -> Figure:
     axes = figure.subplots()
     width = 0.8 / len(wide)
     for k, (model, values) in enumerate(wide.iterrows()):
-        axes.bar(np.arange(len(values)) + k * width, values, width, label=str(model))
+        label = label_text(str(model))
+        axes.bar(np.arange(len(values)) + k * width, values, width, label=label)
     axes.set_xticks(np.arange(wide.shape[1]) + 0.4 - width / 2, wide.columns, rotation=20)
     axes.set_ylabel("mean count over true count")
     axes.legend(frameon=False, fontsize=9)

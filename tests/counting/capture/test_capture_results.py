@@ -28,6 +28,8 @@ from autoeval.counting.capture.split import CaptureSplit, to_items
 from autoeval.counting.capture.task_run import get_task
 from autoeval.counting.lmms_eval_tasks import process_choice, process_count
 from autoeval.counting.measures.count_errors import smape
+from autoeval.counting.praco.evaluation_page import confusion_chart as praco_confusion_chart
+from autoeval.counting.praco.evaluation_page import drift_chart
 from autoeval.errors import InputError
 
 NAMES = ("a.png", "b.png", "c.png", "d.png")
@@ -274,3 +276,16 @@ def test_models_are_compared_on_the_same_items(split):
     )
     found = model_difference(right, circles)
     assert (found["measure"], found["of A"], found["of B"]) == ("accuracy", 100, 50)
+
+
+@pytest.mark.parametrize("name", ["_gpt", "a$b_{$c"])
+def test_any_name_of_a_model_or_class_is_drawn(name):
+    """No legend leaves it out, and none is read as a formula."""
+    steps = pd.DataFrame({"model": [name], "confidence": [0.5], "sMAPE": [3.0], "n": [1]})
+    factors = pd.DataFrame({"model": [name], "shape": ["x"], "sMAPE": [3.0], "n": [1]})
+    factors = factors.assign(low=2.0, high=4.0)
+    for figure in (reliability_chart([steps]), factor_chart([factors], "shape")):
+        figure.draw_without_rendering()
+        assert len(figure.axes[0].get_legend().get_texts()) == 1
+    praco_confusion_chart(pd.DataFrame([[1.0]], [name], [name])).draw_without_rendering()
+    drift_chart({name: np.array([0.1, 0.2])}).draw_without_rendering()
