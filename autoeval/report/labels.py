@@ -509,7 +509,8 @@ def until_text(wanted: float, half_width: float | None, n: int, next_n: int | No
     wanted : float
         Half-width in [0, 1].
     half_width : float, optional
-        That of now, made wider for having been looked at; None where boxes contradict labels.
+        That of now, made wider for having been looked at; NaN where there is no value, None where
+        boxes contradict labels.
     n : int
         Images of the next batch and those that are labelled, together.
     next_n : int, optional
@@ -519,12 +520,15 @@ def until_text(wanted: float, half_width: float | None, n: int, next_n: int | No
     if half_width is None:
         return f"{goal} is not reached: the boxes contradict the labels."
     half = f"±{100 * half_width:.1f}"
+    if math.isnan(half_width):
+        half = "no half-width is known"
     if half_width <= wanted:
         return f"{goal} is reached: {half}, made wider for having been looked at."
     if next_n is None:
         return f"{goal} is not reached: {half}, and all {n} images are labelled."
+    wider = "" if math.isnan(half_width) else ", made wider for being looked at after every batch"
     return (
-        f"{goal} is not reached: {half}, made wider for being looked at after every batch. "
+        f"{goal} is not reached: {half}{wider}. "
         f"Next: {n} images in all (`label plan --n {n}`), with those that are labelled."
     )
 

@@ -13,7 +13,7 @@ from autoeval.estimation.threshold_choice import expected_curve
 from autoeval.labels.plan import BY_CHANCE
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.report.estimate import estimate_text
-from autoeval.report.labels import labelled_page, labelled_text, plan_text
+from autoeval.report.labels import labelled_page, labelled_text, plan_text, until_text
 from autoeval.words import Notice
 from tests.commands.predicted_world import write_world
 from tests.estimation.test_operating_curve import rows_of_cars
@@ -185,3 +185,4 @@ def test_what_a_single_label_does_not_show_is_a_dash():
     text = labelled_text(estimated)
     assert text.startswith("estimated recall@0.3: –, from 1 labelled image of ")
     assert "nan" not in text and "nan" not in labelled_page(estimated).render().split("<script")[0]
+    assert "nan" not in until_text(0.05, estimated.recommended.half_width(), n=11, next_n=11)
