@@ -290,7 +290,7 @@ def test_another_detector_at_the_sites_of_a_monitor(world, tmp_path, capsys):
     against = ["--against", str(world / "strong"), "--against-predictions", f"{folders['strong']}"]
     assert main([*given, *against]) == 0
     shown = capsys.readouterr().out
-    assert "The candidate is better at 1 sites" in shown
+    assert "The candidate is better at 1 site" in shown
     result = json.loads((tmp_path / "out/result.json").read_text())["candidate"]
     rows = {row["site"]: row for row in result}
     assert set(rows) == {"a", "other"} and rows["a"]["result"] == "better"
