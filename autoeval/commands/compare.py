@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison, Gate
     from autoeval.runtime.files import PathLike
 
-OF_FILES = ("names", "numbering", "columns")
+HOW_READ = ("names", "numbering", "columns")
 STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
 
 
@@ -131,7 +131,7 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     typed = invocation.values
     files = typed["predictions"] or [NOT_FILES]
     # of each file its own: a plan reads both files in one way
-    if NOT_FILES in files or any(len(typed[name] or ()) > 1 for name in OF_FILES):
+    if NOT_FILES in files or any(len(typed[name] or ()) > 1 for name in HOW_READ):
         return ""
     best, n = result.overall.iloc[0], N_LABELS
     a, b, decided = best["a"], best["b"], bool(best["distinguishable"])
@@ -154,7 +154,7 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     words = ["--estimator", path, "--compare", Path(folders[second])]
     words += ["--compare-predictions", files[second]]
     words += ["--predictions", files[first], "--images", typed["images"]]
-    same = ("categories", "present", *OF_FILES, "reference", "reference_names")
+    same = ("categories", "present", *HOW_READ, "reference", "reference_names")
     words += [word for name in same for word in invocation.words.get(name, ())]
     n = min(n, result.n_images)
     words = ["autoeval", "label", "plan", *words, "--n", n, "--work-dir", unused_folder(LABELS)]

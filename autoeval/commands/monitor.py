@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 ALARM = 3  # status of the command
 OF_CATEGORIES = ("categories", "present")
 SAME_SITE = (
-    *(*OF_CATEGORIES, "names", "numbering", "incomplete", "target", "score_thr", "iou"),
-    "reference_names",
+    *OF_CATEGORIES,
+    *("names", "numbering", "incomplete", "reference_names", "target", "score_thr", "iou"),
 )
 """Options that `label plan` has, too, and that say which boxes of a site are meant."""
 

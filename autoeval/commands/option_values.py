@@ -30,22 +30,6 @@ def comma_words(texts: Sequence[str]) -> list[str]:
     return [word for text in texts for word in text.split(",") if word]
 
 
-def word_pairs(text: str) -> dict[str, str] | None:
-    """Read ``WORD=CATEGORY,WORD=CATEGORY``; None for nothing.
-
-    Parameters
-    ----------
-    text : str
-        As typed.
-
-    Raises
-    ------
-    InputError
-        See `named_values`.
-    """
-    return translation(text.split(","), "--words")
-
-
 def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str, str]]:
     """Read ``NAME=VALUE ...``.
 
@@ -178,24 +162,6 @@ def known_accuracies(texts: Sequence[str]) -> dict[str, float]:
     return {name: accuracy_in_points(points, name) for name, points in pairs.items()}
 
 
-def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
-    """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        As typed.
-    option : str
-        For the error.
-
-    Raises
-    ------
-    InputError
-        See `named_values`.
-    """
-    return named_values(texts, option, "WORD=CATEGORY") or None
-
-
 def named_categories(texts: Sequence[str] | None) -> dict[str, list[str]] | None:
     """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing.
 
@@ -252,38 +218,6 @@ def categories_of_sites(pairs: Sequence[Sequence[str]]) -> dict[str, dict[str, l
     return {site: named_categories(categories) or {} for site, categories in texts.items()}
 
 
-def sites_of_fit(texts: Sequence[str]) -> dict[str, str]:
-    """Read ``SITE=NAME ...``: the labelled set of the fit that a site is.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        As typed.
-
-    Raises
-    ------
-    InputError
-        See `named_values`.
-    """
-    return named_values(texts, "--site", "SITE=NAME, such as gate=gate_2025,")
-
-
-def labelled_at_sites(texts: Sequence[str]) -> dict[str, str]:
-    """Read ``SITE=FILE ...``: the file with the labelled accuracy of a site.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        As typed.
-
-    Raises
-    ------
-    InputError
-        See `named_values`.
-    """
-    return named_values(texts, "--labelled", "SITE=FILE, such as gate=gate.json,")
-
-
 def named_folders(texts: Sequence[str]) -> Sequence[str] | dict[str, str]:
     """Read ``[NAME=]WORK_DIR ...``: folders by name where all are named, else the folders.
 
@@ -317,9 +251,13 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "leave_out": comma_words,
     "stages": comma_words,
     "known": known_accuracies,
-    "known_sites": sites_of_fit,
-    "labelled": labelled_at_sites,
+    "known_sites": lambda texts: named_values(
+        texts, "--site", "SITE=NAME, such as gate=gate_2025,"
+    ),
+    "labelled": lambda texts: named_values(
+        texts, "--labelled", "SITE=FILE, such as gate=gate.json,"
+    ),
     "option": lambda texts: named_values(texts, "--option", "as KEY=VALUE"),
     "site_categories": categories_of_sites,
-    "words": lambda texts: word_pairs(",".join(texts)),
+    "words": lambda texts: named_values(",".join(texts).split(","), "--words", "WORD=CATEGORY"),
 }

@@ -15,7 +15,7 @@ from predicted_world import HEIGHT, WIDTH, write_world
 from pycocotools.coco import COCO
 
 from autoeval.cli import main
-from autoeval.commands.option_values import word_pairs
+from autoeval.commands.option_values import READERS
 from autoeval.errors import InputError
 
 
@@ -267,9 +267,9 @@ def test_words_of_one_category_that_are_given_apart(fitted, tmp_path, capsys):
 
 
 def test_a_word_with_two_translations_is_refused():
-    assert word_pairs("car=vehicle,bus=vehicle") == {"car": "vehicle", "bus": "vehicle"}
+    assert READERS["words"](["car=vehicle,bus=vehicle"]) == {"car": "vehicle", "bus": "vehicle"}
     with pytest.raises(InputError, match="--words gives 'car' two values"):
-        word_pairs("car=vehicle,car=person")
+        READERS["words"](["car=vehicle,car=person"])
 
 
 @pytest.mark.rare

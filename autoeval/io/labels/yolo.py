@@ -416,7 +416,7 @@ def _images(entry: Any, roots: list[Path], lost: list[str]) -> Iterator[Path]:
         place = _place(part, roots)
         if place is None:
             lost.append(printable(part))
-        elif place and place.is_dir():
+        elif place.is_dir():
             names = sorted_files(place)[0]
             yield from (_plain(place / name) for name in names if suffix_of(name) in SUFFIXES)
         else:
