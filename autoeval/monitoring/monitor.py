@@ -543,11 +543,8 @@ class SiteWindows:
             site = self.shared.categories.site(self.name, self.shared.store.read(names))
             file_notes = self.shared.of_files.get(self.name, {})
             floor = file_notes.get("floor", 0.0)
-            if floor:  # files of one site may begin at different scores
-                over = site.boxes.scores.astype(np.float32) >= np.float32(floor)
-                site = replace(site, boxes=site.boxes.where(over))
             self._sites[k] = replace(
-                site,
+                site.above(floor),  # files of one site may begin at different scores
                 floor=floor,
                 unseen=file_notes.get("unseen", 0.0),
                 calibration=self.shared.estimator.at_floor(floor).calibration_,

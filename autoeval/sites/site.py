@@ -383,11 +383,12 @@ class Site:
         Returns
         -------
         Site
-            The site has truth. Its reference, its looks and its `floor` stay as they are.
+            Its reference, its looks and its `floor` stay as they are.
         """
         kept = self.boxes.scores.astype(np.float32) >= np.float32(floor)
-        boxes, matches = self.boxes.where(kept), self.evaluation.matches.of(kept)
-        evaluation = Evaluation(boxes, self.evaluation.truth, matches)
+        boxes, evaluation = self.boxes.where(kept), self.evaluation
+        if self.truth is not None:
+            evaluation = Evaluation(boxes, self.truth, evaluation.matches.of(kept))
         return replace(self, boxes=boxes, evaluation=evaluation)
 
     def on_images(self, chosen: Sequence[int] | np.ndarray) -> Self:
