@@ -43,7 +43,11 @@ benchmarks/many_categories.py (docs/results/presence.md)."""
 FEWEST_IMAGES = 5  # of a category of a labelled set
 FEWEST_BOXES = 8  # of a category of a labelled set
 BLACK_BOX = "black box"
-EDGE = 3.0  # pixels
+EDGE = 1 / 256
+"""Distance from the edge of an image, as a share of its longer side, within which a box ends there.
+
+Of whole pixels these are three of an image 640 wide, the size of COCO's images; a power of two, so
+that the bound is exact and mirrored boxes are alike."""
 ANY = float(np.finfo(np.float64).tiny)  # smallest overlap
 OF_BOX = (
     "score",
@@ -550,9 +554,9 @@ def with_features(boxes: Boxes) -> Boxes:
         F) float64, are `OF_BOX`: score and its log-odds; logarithm of the side relative to the
         image and of the aspect ratio; logarithm of the rank among the boxes of its category in the
         image and of the number of confident ones, both of one more; the best score among them; the
-        largest IoU with a more and a less confident one; whether the box ends within `EDGE` pixels
-        of the edge. The side relative to an image of unknown size is NaN, and so is whether a box
-        ends at the far edges of one.
+        largest IoU with a more and a less confident one; whether the box ends within `EDGE` of the
+        edge. The side relative to an image of unknown size is NaN, and so is whether a box ends at
+        the edge of one, unless it begins at 0.
 
     Raises
     ------
@@ -568,8 +572,9 @@ def with_features(boxes: Boxes) -> Boxes:
     width, height = np.maximum((counted.boxes[:, 2:] - counted.boxes[:, :2]).astype(float), 1e-3).T
     side = 0.5 * np.log(np.clip(width * height / sizes.prod(axis=1), 1e-6, 1))
     aspect = np.clip(np.log(width / height), -3, 3)
-    near = counted.boxes[:, :2].min(axis=1) < EDGE
-    far = (counted.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
+    margin = EDGE * sizes.max(axis=1)
+    near = counted.boxes[:, :2].min(axis=1) <= np.nan_to_num(margin)
+    far = (counted.boxes[:, 2:] >= sizes[:, ::-1] - margin[:, None]).any(axis=1)
     at_edge = np.where(near | far, 1.0, np.where(np.isnan(sizes[:, 0]), np.nan, 0.0))
     # among the boxes of its category in its image
     cell = counted.image * len(counted.categories) + counted.label

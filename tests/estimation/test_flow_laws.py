@@ -47,6 +47,26 @@ def numbers(files):
     ]
 
 
+def with_labels(files):
+    """Values and bounds of all targets with the labels of the first 15 images by name."""
+    labels = files["new_labels"]
+    first = sorted(labels["images"], key=lambda image: image["file_name"])[:15]
+    ids = {image["id"] for image in first}
+    few = {
+        **labels,
+        "images": [image for image in labels["images"] if image["id"] in ids],
+        "annotations": [row for row in labels["annotations"] if row["image_id"] in ids],
+    }
+    fitted = autoeval.fit(files["val"], files["val_predictions"])
+    estimate = autoeval.estimate(
+        files["new_predictions"], estimator=fitted, images=files["new_site"]
+    )
+    labelled = fitted.estimate_with_labels(estimate, few, score_thr=0.3)
+    intervals = [*labelled.other_targets.values(), *labelled.per_category.values()]
+    each = [number for interval in intervals for number in interval.values()]
+    return [labelled.value, labelled.lower, labelled.upper, *each]
+
+
 def doubled(files):
     """Twice the pixels."""
     for content in files.values():
@@ -118,3 +138,11 @@ def test_a_number_does_not_depend_on_how_the_files_say_it(usual, change, toleran
     files = sample()
     change(files)
     assert numbers(files) == pytest.approx(usual, abs=tolerance)
+
+
+def test_with_labels_it_does_not_either():
+    usual = with_labels(sample())
+    for change in (doubled, mirrored_and_transposed, renumbered):
+        files = sample()
+        change(files)
+        assert with_labels(files) == pytest.approx(usual, abs=1e-9), change.__name__

@@ -52,7 +52,7 @@ def of_one_image(boxes):
             max(boxes.scores[j] for j in same),
             max((iou[j] for j in above), default=0),
             max((iou[j] for j in below), default=0),
-            float(min(x1, y1) < 3 or x2 > SIZE[1] - 3 or y2 > SIZE[0] - 3),
+            float(min(x1, y1, SIZE[1] - x2, SIZE[0] - y2) <= max(SIZE) / 256),
         ]
         rows.append(row)
     return rows
@@ -88,6 +88,31 @@ def test_what_needs_the_size_of_an_image_is_unknown_without_it():
     np.testing.assert_array_equal(at_edge, [1, nan, 0])
     (warning,) = unknown_sizes(found)
     assert warning.code == "image-sizes-unknown" and "1 of 2 images with boxes" in warning
+
+
+def test_a_box_ends_at_the_edge_of_an_image_by_its_share_of_the_longer_side():
+    def at_edge(boxes, size, *, times=1):
+        image = LabelledImage("0", "0", (times * size[0], times * size[1]))
+        found = columns((image,), times * np.array(boxes, float))
+        pool = with_features(found)
+        rows = np.lexsort(pool.boxes.T[::-1])  # by left, top, right, bottom
+        return pool.features[rows, OF_BOX.index("at_edge")].tolist()
+
+    # whole pixels of 640: up to two from any side
+    left = [[x, 90, x + 50, 99] for x in range(5)]
+    assert at_edge(left, (480, 640)) == [1, 1, 1, 0, 0]
+    right = [[9, 90, 640 - x, 99] for x in (4, 3, 2, 1, 0)]
+    assert at_edge(right, (480, 640)) == [0, 0, 1, 1, 1]
+    bottom = [[9, 90, 99, 480 - x] for x in (4, 3, 2, 1, 0)]
+    assert at_edge(bottom, (480, 640)) == [0, 0, 1, 1, 1]
+    # on the bound itself, which is 4 pixels here: mirrored boxes are alike, in any unit
+    for size in ((600, 1024), (1024, 600)):
+        height, width = size
+        for times in (1, 2, 0.5):
+            near = at_edge([[x, 90, 99, 99] for x in (3, 4, 5)], size, times=times)
+            far = at_edge([[90, 90, width - x, 99] for x in (5, 4, 3)], size, times=times)
+            low = at_edge([[90, 90, 99, height - y] for y in (5, 4, 3)], size, times=times)
+            assert (near, far, low) == ([1, 1, 0], [0, 1, 1], [0, 1, 1])
 
 
 def test_a_pool_needs_an_image():
