@@ -164,7 +164,8 @@ class Result:
         ``estimate/TARGET``, ``estimate/lower``, ``estimate/upper``, and ``estimate/TARGET/NAME`` of
         each category, also of other targets; what is not known is left out. Other results begin
         with their `kind`. MLflow refuses all but letters, digits and ``_ - . / :`` and blanks in
-        the name of a metric: other characters become ``_``, ``estimate/recall_0.3``.
+        the name of a metric: other characters become ``_``, ``estimate/recall_0.3``. Where two
+        names become one, ``_`` is added to the later one.
         """
         (_, whole), *rows = self._rows()
         whole_name = f"{self.kind}/{self.target}"
@@ -173,8 +174,11 @@ class Result:
         numbers |= {f"{self.kind}/{end}": whole[end] for end in ENDS[1:]}
         numbers |= {f"{whole_name}/{name}": ends["value"] for name, ends in rows}
         numbers |= {f"{self.kind}/{name}": ends["value"] for name, ends in other_targets}
-        return {
-            REFUSED.sub("_", name): float(value)
-            for name, value in numbers.items()
-            if math.isfinite(value)
-        }
+        known = {name: value for name, value in numbers.items() if math.isfinite(value)}
+        logged: dict[str, float] = {}
+        for name, value in known.items():
+            key = REFUSED.sub("_", name)
+            while key in logged:
+                key += "_"
+            logged[key] = float(value)
+        return logged

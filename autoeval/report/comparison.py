@@ -22,6 +22,7 @@ from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError
 from autoeval.model.calibration import FOUND, LIKELY
 from autoeval.report.page import (
+    ALL,
     Block,
     Facts,
     Heading,
@@ -167,8 +168,11 @@ def comparison_page(
         Heading("Each with each"),
     ]
     if len(result.detectors) > 2:
-        matrix = result.matrix().rename_axis("better").reset_index()
-        percent = matrix.assign(**{name: 100 * matrix[name] for name in result.detectors})
+        matrix, corner = result.matrix(), "better"
+        while corner in result.detectors:  # a column of its own
+            corner += " "
+        percent = (100 * matrix).rename_axis(corner).reset_index()
+        matrix = matrix.rename_axis(corner).reset_index()
         formats = dict.fromkeys(result.detectors, "{:.0f}")
         caption = "Probability (%) that the detector of a row is better than the other"
         blocks.append(Table("better", matrix, percent, formats, caption))
@@ -305,6 +309,7 @@ def differences_table(result: Comparison) -> Table:
     pairs = result.pairs
     shown = pairs.assign(**{name: 100 * pairs[name] for name in POINTS})
     shown["p_better"] = 100 * pairs["p_better"]
+    shown["category"] = [name or ALL for name in pairs["category"]]
     shown["result"] = [
         f"{row['a']} is better" if row["distinguishable"] else "not distinguishable"
         for row in pairs.to_dict("records")

@@ -1,6 +1,7 @@
 """Comparisons from files to a result: with labels of all images it is the true difference."""
 
 import json
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,58 @@ def test_the_order_in_which_they_are_named_changes_nothing(world):
     np.testing.assert_allclose(turned.ranking["p_best"], as_named.ranking["p_best"], atol=1e-9)
 
 
+def renamed(world, names, folder):
+    """Labels of the fits and the list of images, with other names of the first two categories."""
+    folder.mkdir()
+    for path in (world / "set.json", site_labels(world)):
+        content = json.loads(path.read_text())
+        for category, name in zip(content["categories"], names, strict=False):
+            category["name"] = name
+        (folder / path.name).write_text(json.dumps(content))
+    return folder
+
+
+@pytest.mark.parametrize("names", [("all", "mean"), ("total", "value"), ("a,b", "a_b")])
+def test_what_categories_are_called_changes_no_number(world, tmp_path, names):
+    """Names that tables use for other things, and two that loggers of metrics write alike."""
+
+    def numbers(names):
+        folder = renamed(world, names, tmp_path / names[0])
+        fits = {
+            name: fit(folder / "set.json", world / f"set_{name}_predictions.json")
+            for name in ("weak", "strong")
+        }
+        files = site_predictions(world, *fits)
+        return compare(fits, files, images=folder / site_labels(world).name)
+
+    expected, result = numbers(("one", "two")), numbers(names)
+    assert result.pairs["category"].tolist() == [*names, ""]
+    columns = ["difference", "lower", "upper", "p_better"]
+    pd.testing.assert_frame_equal(result.pairs[columns], expected.pairs[columns])
+    assert list(result.per_category.values()) == list(expected.per_category.values())
+    assert len(result.overall) == 1 and result.value == expected.value
+    assert list(result.to_dict().values()) == list(expected.to_dict().values())
+    page = comparison_page(result).render()
+    assert all(escape(name) in page for name in (*names, "all categories"))
+
+
+def test_a_category_without_a_name_is_refused(world, tmp_path):
+    folder = renamed(world, ("", "two"), tmp_path / "unnamed")
+    with pytest.raises(InputError, match="name"):
+        fit(folder / "set.json", world / "set_weak_predictions.json")
+
+
+@pytest.mark.parametrize("name", ["better", "self", "all"])
+def test_a_detector_may_have_any_name(world, tmp_path, name):
+    (file,) = site_predictions(world, "strong")
+    fewer = tmp_path / "fewer.json"
+    fewer.write_text(json.dumps(json.loads(Path(file).read_text())[::2]))
+    named = {name: world / "strong", "weak": world / "weak", "fewer": world / "strong"}
+    files = [file, *site_predictions(world, "weak"), fewer]
+    result = compare(named, files, images=site_labels(world))
+    assert name in comparison_page(result).render() and result.matrix().loc["weak", name] < 0.5
+
+
 def test_with_labels_of_all_images_it_is_the_true_difference(world):
     result = compared(world, labels=site_labels(world))
     truth = true_precision(world, "strong") - true_precision(world, "weak")
@@ -88,7 +141,7 @@ def test_with_labels_of_all_images_it_is_the_true_difference(world):
     for name, value in zip(("thing 0", "thing 1"), truth, strict=True):
         assert rows.loc[name, "difference"] == pytest.approx(value, abs=1e-6)
         assert rows.loc[name, "upper"] - rows.loc[name, "lower"] < 1e-6
-    assert rows.loc["all", "difference"] == pytest.approx(truth.mean(), abs=1e-6)
+    assert rows.loc["", "difference"] == pytest.approx(truth.mean(), abs=1e-6)
     assert result.n_labelled == 80
 
 
@@ -180,7 +233,7 @@ def test_by_recall_and_precision_the_counts_of_categories_are_summed(world, targ
     sign = 1 if result.detectors[0] == "strong" else -1
     found = sign * result.pairs.set_index("category")["difference"]
     expected = [*each, whole - other]
-    assert found[["thing 0", "thing 1", "all"]].tolist() == pytest.approx(expected, abs=1e-6)
+    assert found[["thing 0", "thing 1", ""]].tolist() == pytest.approx(expected, abs=1e-6)
     values = result.ranking.set_index("detector")["value"]
     assert values[["strong", "weak"]].tolist() == pytest.approx([whole, other], abs=1e-6)
     free = compared(world, target=target)
