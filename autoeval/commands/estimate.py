@@ -27,15 +27,9 @@ LABELS = Path("work_dirs/labels")  # of a plan, by default
 STANDARD_INPUT = "-"
 N_LABELS = 20  # images that a plan draws by default
 OF_REFERENCE = ("reference_checkpoint", "reference_names")
-SAME_SITE = (
-    *("images", "img_dir", "every"),
-    *("detector", "classes", "network_precision", "trust_checkpoint", "checkpoint", "device"),
-    *("predictions", "names", "incomplete", "numbering", "columns"),
-    *("reference", *OF_REFERENCE),
-    *("categories", "present", "site", "group", "target", "score_thr", "iou", "cfg_options"),
-)
-"""Options of `estimate` that `label plan` has, too, and that say which images and boxes are meant.
-"""
+OWN = ("estimator", "work_dir", "seed")
+"""Options of `label plan` that a printed command of it has of its own; all others that were typed,
+and that it has, too, are repeated."""
 
 
 def show_fit(
@@ -244,6 +238,8 @@ def after_estimate(
         At a new site.
     """
     from autoeval.accuracy.measures import OperatingPoint
+    from autoeval.api.site_functions import plan_labels
+    from autoeval.commands.command_line import function_parameters
     from autoeval.labels.values import LEVELS
 
     measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None
@@ -253,7 +249,9 @@ def after_estimate(
         return ""
     n = min(N_LABELS, estimate.n_images)
     words = ["autoeval", "label", "plan", "--estimator", path]
-    words += [word for name in SAME_SITE for word in invocation.words.get(name, ())]
+    shared = function_parameters(plan_labels).keys() - {*OWN}
+    typed = invocation.words.items()
+    words += [word for name, of_option in typed if name in shared for word in of_option]
     folder = LABELS
     if LABELS.is_dir():  # it is the folder of this plan, or of another one
         from autoeval.estimation.label_planning import check_plan

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.commands.estimate import OWN
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike
 
 ALARM = 3  # status of the command
-OF_CATEGORIES = ("categories", "present")
-SAME_SITE = (
-    *OF_CATEGORIES,
-    *("names", "numbering", "incomplete", "reference_names", "target", "score_thr", "iou"),
-)
-"""Options that `label plan` has, too, and that say which boxes of a site are meant."""
 
 
 @contextlib.contextmanager
@@ -178,7 +173,8 @@ def _sent(webhook: str, folder: Path, invocation: Invocation, monitored: Monitor
 def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, str]:
     """Return the command that plans labels of each site with an alarm.
 
-    Sites of which neither a file of boxes nor a folder of images has the name have none.
+    Sites of which neither a file of boxes nor a folder of images has the name have none, nor those
+    whose images are in a list of all.
 
     Parameters
     ----------
@@ -187,11 +183,16 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
     monitored : Monitored
         The run.
     """
-    from autoeval.api.options import OF_A_RUN
+    from autoeval.api.site_functions import plan_labels
+    from autoeval.commands.command_line import function_parameters
     from autoeval.io.predictions.formats import SUFFIXES
     from autoeval.monitoring.read_sites import LISTS
 
     typed = invocation.values
+    of_one = {"predictions", "images", "img_dir"} | (
+        {"reference"} if typed["predictions"] else set()
+    )
+    shared = function_parameters(plan_labels).keys() - {*OWN, *of_one}
     commands = {}
     for site in monitored.alarms:
         words = ["autoeval", "label", "plan", "--estimator", typed["estimator"]]
@@ -206,20 +207,21 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
             if typed["images"]:  # a folder with a list of each site
                 lists = [Path(typed["images"]) / f"{site.name}{end}" for end in LISTS]
                 lists = [path for path in lists if path.exists()]
-                words += ["--images", lists[0]] if lists else []
+                if not lists:  # a list of all sites: those of one have no file
+                    continue
+                words += ["--images", lists[0]]
             for reference in typed["reference"] or ():
                 words += ["--reference", Path(reference) / files[0].relative_to(folder)]
         elif (Path(typed["images"]) / site.name).is_dir():
             words += ["--images", Path(typed["images"]) / site.name]
-            of_run = (*OF_A_RUN, "reference")
-            words += [word for name in of_run for word in invocation.words.get(name, ())]
         else:
             continue
         of_site = (typed["site_categories"] or {}).get(site.name) or {}
         for name, called in of_site.items():
             words += ["--category", f"{name}={','.join(called)}", "--present", name]
-        same = [name for name in SAME_SITE if not (of_site and name in OF_CATEGORIES)]
-        words += [word for name in same for word in invocation.words.get(name, ())]
+        repeated = shared - {"categories", "present"} if of_site else shared
+        for name, of_option in invocation.words.items():
+            words += of_option if name in repeated else []
         if site.name in (typed["known_sites"] or {}):
             words += ["--site", typed["known_sites"][site.name]]
         words += ["--work-dir", Path("work_dirs") / f"labels_{site.name.replace('/', '_')}"]

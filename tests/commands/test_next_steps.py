@@ -1,0 +1,79 @@
+"""Printed next steps repeat every option that was typed and that the next command has, too."""
+
+import shlex
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from comparison.two_detectors import write_detectors
+
+from autoeval.command_table import COMMANDS
+from autoeval.commands.command_line import Invocation, options_of
+from autoeval.commands.compare import after_compare
+from autoeval.commands.estimate import after_estimate
+from autoeval.commands.monitor import label_commands
+
+OTHERWISE = {"estimator", "work_dir", "seed", "verbose"}  # of the next command, not of these boxes
+
+
+def typed(command, **values):
+    """Every option of a command that `label plan` has, too, typed with a word of its own."""
+    options, plan = options_of(COMMANDS[command]), options_of(COMMANDS["label plan"])
+    words = {name: [options[name].typed[0], f"{name}!"] for name in options if name in plan}
+    given = dict.fromkeys(options) | values
+    words |= {name: [options[name].typed[0], str(value)] for name, value in values.items()}
+    return Invocation(given, words, "")
+
+
+def expect_repeated(step, words, but):
+    printed = shlex.split(step)
+    assert printed[:3] == ["autoeval", "label", "plan"]
+    for name, (option, word) in words.items():
+        if name not in but:
+            assert printed[printed.index(option) + 1] == word, name
+    allowed = {option.typed[0] for option in options_of(COMMANDS["label plan"]).values()}
+    assert {word for word in printed if word.startswith("--")} <= allowed
+
+
+def test_after_an_estimate(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    invocation = typed("estimate")
+    estimator = SimpleNamespace(target="mAP", assistance_=True)
+    estimate = SimpleNamespace(width_warning="wide", n_images=50)
+    step = after_estimate(invocation, "e.parquet", estimator, estimate)
+    expect_repeated(step, invocation.words, OTHERWISE)
+
+
+def test_after_a_comparison(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    world = write_detectors(tmp_path)
+    named = {name: str(world / name) for name in ("strong", "weak")}
+    invocation = typed("compare", estimators=named, predictions=["a.json", "b.json"], images="i")
+    best = {"a": "strong", "b": "weak", "distinguishable": False}
+    result = SimpleNamespace(
+        overall=pd.DataFrame([best]), n_labelled=0, n_images=50, sites=dict.fromkeys(named)
+    )
+    step = after_compare(invocation, result, None)
+    but = {"predictions", "estimators", "target"}
+    expect_repeated(step, invocation.words, OTHERWISE | but)
+
+
+@pytest.mark.parametrize("by_files", [True, False])
+def test_after_an_alarm(tmp_path, by_files):
+    (tmp_path / "gate").mkdir()
+    (tmp_path / "gate.json").write_text("[]")
+    values = {"predictions": str(tmp_path)} if by_files else {"images": str(tmp_path)}
+    invocation = typed("monitor", estimator="e.parquet", **values)
+    monitored = SimpleNamespace(alarms=[SimpleNamespace(name="gate")])
+    step = label_commands(invocation, monitored)["gate"]
+    but = {"predictions", "images", "img_dir", *(["reference"] if by_files else [])}
+    expect_repeated(step, invocation.words, OTHERWISE | but)
+
+
+def test_there_is_no_step_where_the_images_of_all_sites_are_in_one_list(tmp_path):
+    """Without a list a plan would draw of the images with a box alone."""
+    (tmp_path / "gate.json").write_text("[]")
+    (tmp_path / "all.txt").write_text("gate/1.jpg\n")
+    images = str(tmp_path / "all.txt")
+    invocation = typed("monitor", estimator="e", predictions=str(tmp_path), images=images)
+    assert not label_commands(invocation, SimpleNamespace(alarms=[SimpleNamespace(name="gate")]))
