@@ -169,14 +169,12 @@ def estimate_page(
     """
     from autoeval.report.scatter import chart_of_panel
 
-    curve = site_curve(estimate, estimator)
-    site = estimate.site
-    estimator = estimator.at_floor(site.floor if site else 0.0)
-    fit = estimator.fit_result_
+    curve, site, fit = site_curve(estimate, estimator), estimate.site, estimator.fit_result_
+    at_site = estimator.at_floor(site.floor if site else 0.0)  # which was not evaluated itself
     blocks = [
         *result_blocks(estimate, fit),
         Heading(f"{find_target(estimate.target).name} against the scores"),
-        chart_of_panel(estimator, estimate).block(),
+        chart_of_panel(at_site, estimate).block(),
         *category_blocks(estimate),
     ]
     if curve is not None and len(curve):
@@ -191,7 +189,7 @@ def estimate_page(
         *least_certain_blocks(estimate),
         *evaluation_blocks(estimator),
         Heading("What was run"),
-        Facts(run_facts(estimator, DEFAULT_METHOD, detector)),
+        Facts(run_facts(at_site, DEFAULT_METHOD, detector)),
     ]
     if site is not None and "network_s" in site.row:  # a detector was run
         blocks += time_table(fit, site.row)

@@ -1,21 +1,33 @@
 """A figure that several pages show is the same on all of them."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+import autoeval
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.threshold_choice import ENDS, choose_from, draw_measures
 from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan_folder import load_plan, save_plan
-from autoeval.report.estimate import category_blocks
+from autoeval.report.estimate import (
+    category_blocks,
+    estimate_page,
+    estimate_text,
+    estimate_values,
+)
 from autoeval.report.labels import category_order_blocks
+from autoeval.report.page import Headline, Table
 from autoeval.report.threshold import choice_text, curve_blocks
 from autoeval.sites.site import Site
 from tests.made_sites import WORDS, random_found, truth_from
+
+SAMPLE = Path(__file__).resolve().parents[2] / "docs/getting-started/sample"
 
 
 def test_the_label_page_has_the_label_free_intervals_of_the_estimate_page(tmp_path):
@@ -54,6 +66,25 @@ def test_the_label_page_has_the_label_free_intervals_of_the_estimate_page(tmp_pa
     assert labelled.by_category["car"].prior.half_width(0.9) != pytest.approx(
         (car["upper"] - car["lower"]) / 2, abs=1e-3
     )
+
+
+def test_page_text_and_json_have_the_evaluation_of_the_fit_also_of_a_file_that_was_cut():
+    fitted = autoeval.fit(SAMPLE / "val.json", SAMPLE / "val_predictions.json")
+    boxes = json.loads((SAMPLE / "new_predictions.json").read_text())
+    sure = [row for row in boxes if row["score"] >= 0.3]
+    (errors,) = fitted.fit_result_.cross_validation[:1]
+    error = f"{100 * errors.summary()['mean_absolute_error']:.1f}"
+    tables = {"methods", "held_out", "reliability"}
+    for given, cut in ((boxes, False), (sure, True)):
+        estimate = autoeval.estimate(given, estimator=fitted, images=SAMPLE / "new_site.json")
+        assert (estimate.site.floor > 0) == cut
+        page = estimate_page("", fitted, estimate)
+        assert {block.name for block in page.blocks if isinstance(block, Table)} >= tables
+        assert error in [block.value for block in page.blocks if isinstance(block, Headline)]
+        assert f": {error} (mAP" in estimate_text(estimate, fitted)
+        values = estimate_values(estimate, fitted)
+        assert f"{100 * values['held_out'][0]['mean_absolute_error']:.1f}" == error
+        assert values["calibration_error"]
 
 
 def curve_at(thresholds):
