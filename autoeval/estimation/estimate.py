@@ -493,8 +493,8 @@ def _other_targets(
         precise = [
             fitted for name, fitted in every.items() if name.startswith(PRECISION) and fitted
         ]
-        read = bool(precise) and all(fitted.reads_reference(rows).all() for fitted in precise)
-        notices += () if read else (checks.PRECISION_HARDLY_KNOWN,)
+        if not all(fitted.reads_reference(rows).all() for fitted in precise):
+            notices.append(checks.PRECISION_HARDLY_KNOWN)
         notices += [
             checks.no_box_in_fit(name)
             for name, fitted in other_regressions.items()

@@ -123,7 +123,7 @@ def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[No
     Returns
     -------
     tuple of Notice
-        Those of the site, and `PRECISION_HARDLY_KNOWN` unless every regression of precision reads a
+        Those of the site, and `PRECISION_HARDLY_KNOWN` unless each regression of precision reads a
         reference detector for all categories that count there.
     """
     site = estimate.site
@@ -133,9 +133,7 @@ def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[No
     rows = rows_where(rows, rows[COUNTED])
     points = [str(point) for point in _points(IOUS[0]) if point.measure == "precision"]
     fitted = [one for one in fit.regressions_of(points).values() if one is not None]
-    reads_reference = bool(fitted) and all(
-        one.reads_reference(one.site_rows(rows)).all() for one in fitted
-    )
+    reads_reference = all(one.reads_reference(one.site_rows(rows)).all() for one in fitted)
     return (*of_site, *(() if reads_reference else (PRECISION_HARDLY_KNOWN,)))
 
 

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
+NOT_IN_FIT = "no-box-over-threshold-in-fit"  # code of the warning, which names the target
 NOT_DEFINED = "not defined, no box is over the threshold"
 WIDEST_TEXT = f"±{100 * WIDEST:.0f} points"
 TOO_WIDE = f"no estimate, its interval would be wider than {WIDEST_TEXT}"
@@ -288,9 +289,13 @@ def other_target_lines(estimate: Estimate) -> Iterator[str]:
     estimate : Estimate
         With ``other_targets``.
     """
+    not_in_fit = [warning for warning in estimate.warnings if warning.code == NOT_IN_FIT]
     for name, ends in estimate.other_targets.items():
+        of_fit = [warning for warning in not_in_fit if warning.startswith(f"{name}: ")]
         if name in estimate.undefined:
             yield f"{name}: {NOT_DEFINED}"
+        elif of_fit:
+            yield of_fit[0]
         elif not math.isnan(ends["value"]):
             text = find_target(name).text
             yield f"{name}: {text(ends['value'])} ({text(ends['lower'])} to {text(ends['upper'])})"

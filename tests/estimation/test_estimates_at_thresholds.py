@@ -302,3 +302,23 @@ def test_a_measure_beside_that_has_no_estimate_is_named(estimator, site):
         replace(estimate, other_targets={**estimate.other_targets, **without})
     )
     assert "recall@0.4: no estimate, its interval would be wider than ±42 points" in list(lines)
+
+
+def test_precision_that_no_box_of_the_fit_shows_is_not_called_too_wide():
+    found = random_found(1)
+    low = found.where(found.scores <= 0.9)
+    fitted = fit_sets([labelled_site(Site(low, truth=truth_from(low), name="s"))], context={})
+    estimate = fitted.predict_site(Site(random_found(9)), 0.9)
+    assert np.isnan(estimate.other_targets["precision@0.9"]["value"])
+    assert estimate.other_targets["recall@0.9"]["value"] > 0
+    codes = [warning.code for warning in estimate.warnings]
+    assert "no-box-over-threshold-in-fit" in codes
+    assert "precision-hardly-known" not in codes  # of what is not estimated
+    (line,) = [of for of in other_target_lines(estimate) if of.startswith("precision@0.9:")]
+    assert line.code == "no-box-over-threshold-in-fit"
+    # boxes of the site over the threshold are lacking, too: not defined at all
+    none = fitted.predict_site(Site(random_found(9).where(random_found(9).scores <= 0.9)), 0.9)
+    assert none.undefined == ("precision@0.9",)
+    assert "precision@0.9: not defined, no box is over the threshold" in list(
+        other_target_lines(none)
+    )
