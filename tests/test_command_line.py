@@ -87,7 +87,9 @@ def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypa
     words, expected = call_with(option, command)
     called = {}
     parameters = {
-        of: function_parameters(resolve_name(of)) for of in (command.function, command.show) if of
+        of: [parameter for parameter, _ in function_parameters(resolve_name(of)).values()]
+        for of in (command.function, command.show)
+        if of
     }
     monkeypatch.setattr(command_line, "options_of", functools.cache(options_of))
 
@@ -99,7 +101,7 @@ def test_a_command_calls_its_function_with_what_was_typed(name, option, monkeypa
             return 0
 
         note.__signature__ = inspect.signature(resolve_name(path)).replace(
-            parameters=[*parameters[path].values()] if path in parameters else []
+            parameters=parameters.get(path, [])
         )
         return note
 

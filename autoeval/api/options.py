@@ -123,8 +123,8 @@ class NamedDetector(TypedDict, total=False):
     detector: Any
 
 
-class ResultsOptions(DetectorOptions, NamedDetector, total=False):
-    """How results files are read; and as `DetectorOptions` and `NamedDetector`.
+class ResultsOptions(NamedDetector, DetectorOptions, total=False):
+    """How results files are read; and as `NamedDetector` and `DetectorOptions`.
 
     Parameters
     ----------

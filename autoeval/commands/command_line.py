@@ -344,8 +344,8 @@ def options_of(command: Command) -> dict[str, Option]:
     command : Command
         With its functions.
     """
-    parameters = function_parameters(resolve_name(command.function))
-    parameters = {n: p for n, p in parameters.items() if n not in command.in_python}
+    declared = function_parameters(resolve_name(command.function))
+    parameters = {n: p for n, (p, _) in declared.items() if n not in command.in_python}
     if command.show:
         of_show = inspect.signature(resolve_name(command.show)).parameters
         parameters |= {n: p for n, p in of_show.items() if p.kind is p.KEYWORD_ONLY}
@@ -370,50 +370,46 @@ def options_of(command: Command) -> dict[str, Option]:
     return options
 
 
-def function_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def function_parameters(
+    function: Callable[..., Any],
+) -> dict[str, tuple[inspect.Parameter, Callable[..., Any]]]:
     """Return the parameters of a function, those of ``**options: Unpack[Options]`` one by one.
+
+    Of the latter those of `Options` itself come before those of the dictionaries that it extends.
 
     Parameters
     ----------
     function : callable
         Of a command.
+
+    Returns
+    -------
+    dict of str to tuple of (Parameter, callable)
+        By name, each with what declares it, and says in its docstring what it means: the function
+        or a dictionary of options.
     """
-    parameters = {
-        name: parameter
-        for name, parameter in inspect.signature(function).parameters.items()
-        if not str(parameter.annotation).startswith("Unpack[")
-    }
-    dictionaries = option_dictionaries(function)
-    for k, options in enumerate(dictionaries):
-        inherited = {name for base in dictionaries[k + 1 :] for name in base.__annotations__}
+    parameters, waiting = {}, list[Any]()
+    for name, parameter in inspect.signature(function).parameters.items():
+        annotation = str(parameter.annotation)
+        if annotation.startswith("Unpack["):
+            waiting.append(function.__globals__[annotation[len("Unpack[") : -1]])
+        else:
+            parameters[name] = parameter, function
+    while waiting:
+        options = waiting.pop(0)
+        extended = [base for base in options.__orig_bases__ if hasattr(base, "__annotations__")]
+        inherited = {name for base in extended for name in base.__annotations__}
         for name, annotation in options.__annotations__.items():
             if name in inherited or name in parameters:
                 continue
             text = str(getattr(annotation, "__forward_arg__", annotation))
             default = False if text == "bool" else None
-            parameters[name] = inspect.Parameter(
+            parameter = inspect.Parameter(
                 name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=text
             )
+            parameters[name] = parameter, options
+        waiting[:0] = extended
     return parameters
-
-
-def option_dictionaries(function: Callable[..., Any]) -> list[type]:
-    """Return the dictionary of ``**options: Unpack[Options]`` and those that it extends.
-
-    Parameters
-    ----------
-    function : callable
-        Of a command.
-    """
-    annotations = [str(p.annotation) for p in inspect.signature(function).parameters.values()]
-    unpacked = [text[len("Unpack[") : -1] for text in annotations if text.startswith("Unpack[")]
-    waiting, dictionaries = [function.__globals__[name] for name in unpacked], []
-    while waiting:
-        options = waiting.pop(0)
-        dictionaries.append(options)
-        bases = getattr(options, "__orig_bases__", ())
-        waiting[:0] = [base for base in bases if hasattr(base, "__annotations__")]
-    return dictionaries
 
 
 def short_help(name: str, command: Command) -> str:
@@ -500,9 +496,9 @@ def _explained(command: Command) -> dict[str, str]:
     function = resolve_name(command.function)
     documented: list[Any] = [function]
     documented += [resolve_name(command.show)] if command.show else []
-    documented += [options for options in option_dictionaries(function) if options.__doc__]
+    documented += [declared_by for _, declared_by in function_parameters(function).values()]
     help_texts: dict[str, str] = {}
-    for documented_object in documented:
+    for documented_object in dict.fromkeys(documented):
         for name, text in _documented(documented_object).items():
             if shared := re.match(r"As in `([\w.]+)`\.", text):
                 module, _, options = shared[1].rpartition(".")

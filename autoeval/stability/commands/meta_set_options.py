@@ -71,8 +71,8 @@ class TaskOptions(MetaSetOptions, total=False):
     max_images: int
 
 
-class StagedDetector(NetworkOptions, NamedDetector, total=False):
-    """Where the detector is perturbed; and as `NetworkOptions` and `NamedDetector`.
+class StagedDetector(NamedDetector, NetworkOptions, total=False):
+    """Where the detector is perturbed; and as `NamedDetector` and `NetworkOptions`.
 
     Parameters
     ----------
