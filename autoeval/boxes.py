@@ -45,6 +45,31 @@ def box_area(boxes: Array) -> Array:
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
+def over_threshold(scores: np.ndarray, threshold: float) -> np.ndarray:
+    """Whether scores are over a threshold, compared in single precision, as networks give them.
+
+    Of a network a score of .3 is .30000001 in double precision, and of a file it is .3: compared in
+    that, one of two equal boxes would be over .3.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (N,)
+        Of single or double precision.
+    threshold : float
+        In [0, 1].
+
+    Returns
+    -------
+    ndarray of shape (N,), bool
+
+    Examples
+    --------
+    >>> over_threshold(np.array([0.3, np.float32(0.3), 0.31]), 0.3)
+    array([False, False,  True])
+    """
+    return np.asarray(scores, np.float32) > np.float32(threshold)
+
+
 def has_area(boxes: np.ndarray) -> np.ndarray:
     """Whether boxes have a width and a height, (N,), bool; others overlap nothing.
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from autoeval.accuracy.measures import OperatingPoint, find_target
+from autoeval.boxes import over_threshold
 from autoeval.model.mixed_model import WIDEST, PredictionInterval
 from autoeval.model.pair_table import REFERENCE_AP, Table
 from autoeval.model.priors import PRECISION_OF
@@ -79,7 +80,7 @@ def boxes_of_fit(
     read_sites : callable
         Returns the labelled sets of the fit.
     """
-    n_sure = np.count_nonzero(boxes.scores > SURE)
+    n_sure = np.count_nonzero(over_threshold(boxes.scores, SURE))
     if n_sure < FEWEST_SURE or all(of_set.n != n_sure for of_set in looks.confident):
         return ()
     new_rows = _rows_as_bytes(boxes)

@@ -23,7 +23,7 @@ from typing_extensions import Self
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, top_detections
 from autoeval.accuracy.measures import IOUS, MEASURES, OperatingPoint
-from autoeval.boxes import Boxes, LabelledImage
+from autoeval.boxes import Boxes, LabelledImage, over_threshold
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text, unreadable_warning
 from autoeval.estimation.estimate import Estimate, estimate_rows
@@ -591,9 +591,8 @@ def with_boxes_over(
         Indices of the images, rising; a note where images are left out.
     """
     parts = (boxes,) if rest is None else (boxes, rest)
-    single = np.float32(score_thr)
-    over = [part.image[part.scores.astype(np.float32) > single] for part in parts]
-    images, n_images = np.unique(np.concatenate(over)), len(boxes.images)
+    found = [part.image[over_threshold(part.scores, score_thr)] for part in parts]
+    images, n_images = np.unique(np.concatenate(found)), len(boxes.images)
     if len(images) == n_images:
         return images, ()
     text = (

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.boxes import Boxes, Categories, DetectorRun, LabelledImage, words_of
+from autoeval.boxes import Boxes, Categories, DetectorRun, LabelledImage, over_threshold, words_of
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
 from autoeval.estimation.checks import unreadable_warning
@@ -390,7 +390,7 @@ def _over_thresholds(site: Site, run: DetectorRun, looks: Looks) -> Site:
         No share of its confidence is unseen.
     """
     highest = max(_score_thresholds(looks.detector).values(), default=0.0)
-    kept = site.boxes.scores.astype(np.float32) > np.float32(highest)  # as detectors compare
+    kept = over_threshold(site.boxes.scores, highest)
     site = replace(site, unseen=0.0)
     if kept.all() or not _score_thresholds(run.settings):
         return site

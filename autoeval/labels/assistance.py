@@ -34,7 +34,7 @@ from typing_extensions import Self
 
 from autoeval.accuracy.coco_evaluation import AT_HALF, match_weighted, top_detections
 from autoeval.accuracy.measures import RankedDetections, influence_function
-from autoeval.boxes import Boxes
+from autoeval.boxes import Boxes, over_threshold
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.errors import InputError
 from autoeval.labels.values import VariancePrior
@@ -543,8 +543,8 @@ def image_features(
     best = np.zeros(n_images)
     np.maximum.at(best, image, scores)
     variance = probabilities * (1 - probabilities)
-    single = scores.astype(np.float32)  # as `image_counts` compares
-    sums = [probabilities, single > CONFIDENT, single > SCORE_THR, np.ones(len(scores)), variance]
+    confident, shown = over_threshold(scores, CONFIDENT), over_threshold(scores, SCORE_THR)
+    sums = [probabilities, confident, shown, np.ones(len(scores)), variance]
     counts = [np.log1p(np.bincount(image, part, minlength=n_images)) for part in sums]
     return np.stack([*counts, best], axis=1)
 

@@ -29,7 +29,7 @@ from autoeval.accuracy.measures import (
     influence_function,
     influence_on,
 )
-from autoeval.boxes import Boxes
+from autoeval.boxes import Boxes, over_threshold
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
 from autoeval.labels.assistance import (
@@ -214,8 +214,8 @@ def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
     ranks = image_ranks([image.image_id for image in boxes.images])  # the order of a file is none
     for k, ranking in enumerate(site.evaluation.rankings):
         chosen = (ranking.n_true > 0) | everywhere
-        over = boxes.scores.astype(np.float32) > SCORE_THR
-        chosen[boxes.image[(boxes.label == k) & over]] = True
+        shown = (boxes.label == k) & over_threshold(boxes.scores, SCORE_THR)
+        chosen[boxes.image[shown]] = True
         images = np.flatnonzero(chosen)
         images = images[np.argsort(ranks[images])]
         if len(images) >= FEWEST_IMAGES and ranking.n_true.sum() >= FEWEST_BOXES:

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from autoeval.accuracy.coco_evaluation import image_ranks
-from autoeval.boxes import Boxes, LabelledImage
+from autoeval.boxes import Boxes, LabelledImage, over_threshold
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import AMBIGUOUS, match_images
@@ -355,7 +355,9 @@ def as_random_draw(subset: LabelledSubset, boxes: Boxes) -> LabelledSubset:
 
 def _shown(boxes: Boxes) -> np.ndarray:
     """Count the confident boxes of each image, (M,)."""
-    return np.bincount(boxes.image[boxes.scores > CONFIDENT], minlength=len(boxes.images))
+    return np.bincount(
+        boxes.image[over_threshold(boxes.scores, CONFIDENT)], minlength=len(boxes.images)
+    )
 
 
 def chosen_for_boxes(chosen: np.ndarray, shown: np.ndarray) -> list[Notice]:
@@ -732,7 +734,7 @@ def false_without_labels(
     """
     translated = words or {word: word for word in labels.categories}
     label_names = {translated.get(word) for word in labels.categories}
-    inside = on_labelled[boxes.image] & (boxes.scores.astype(np.float32) > np.float32(score_thr))
+    inside = on_labelled[boxes.image] & over_threshold(boxes.scores, score_thr)
     n = np.bincount(boxes.label[inside], minlength=len(boxes.categories))
     counts = zip(boxes.categories, n.tolist(), strict=True)
     of_none = {name: k for name, k in counts if k and name not in label_names}

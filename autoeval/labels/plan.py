@@ -20,7 +20,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.accuracy.measures import IOUS, OperatingPoint, influence_on
-from autoeval.boxes import Boxes
+from autoeval.boxes import Boxes, over_threshold
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.video import time_blocks
@@ -572,10 +572,10 @@ class LabelPlan(Result):
         if point.iou != self.iou:
             raise InputError(f"This plan is for an IoU of {self.iou:g}, not {point.iou:g}.")
         boxes, n = self.found, self.n_pool
-        over = boxes.scores.astype(np.float32) > np.float32(point.score_thr)  # as `image_counts`
+        shown = over_threshold(boxes.scores, point.score_thr)
         counts = np.zeros((len(boxes.categories), 3, n))
         for k, objects in enumerate(self.objects[0]):
-            mine = over & (boxes.label == k)
+            mine = shown & (boxes.label == k)
             weights = self.probabilities[mine], np.ones(mine.sum())
             counts[k, :2] = [np.bincount(boxes.image[mine], w, minlength=n) for w in weights]
             counts[k, 2] = objects

@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from autoeval.boxes import Boxes, LabelledImage, box_iou
+from autoeval.boxes import Boxes, LabelledImage, box_iou, over_threshold
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.coco import coco_document
@@ -454,7 +454,7 @@ def label_config(categories: Sequence[str]) -> str:
 
 def _of_image(plan: LabelPlan, k: int, image: LabelledImage) -> Prelabels:
     boxes_of_pool = plan.found
-    confident = boxes_of_pool.scores.astype(np.float32) > CONFIDENT
+    confident = over_threshold(boxes_of_pool.scores, CONFIDENT)
     rows = np.flatnonzero((boxes_of_pool.image == k) & confident)
     rows = rows[np.argsort(-boxes_of_pool.scores[rows], kind="stable")]
     boxes = boxes_of_pool.boxes[rows].astype(np.float64)

@@ -35,6 +35,7 @@ from autoeval.accuracy.measures import (
     influence_function,
     value_of,
 )
+from autoeval.boxes import over_threshold
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
@@ -227,10 +228,7 @@ def nothing_over(rows: Table, target: str) -> np.ndarray:
     point = OperatingPoint.of(target)
     if point is None or HIGHEST not in rows:
         return np.zeros(len(rows["n_images"]), bool)
-    highest = np.nan_to_num(rows[HIGHEST]).astype(np.float32)
-    # as `image_counts` compares scores of single precision; of files they are of double precision,
-    # and one that exceeds the threshold in its eighth digit alone counts as not over it here
-    return np.asarray(highest <= np.float32(point.score_thr))
+    return ~over_threshold(np.nan_to_num(rows[HIGHEST]), point.score_thr)
 
 
 def without_boxes(target: str) -> PredictionInterval:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autoeval.accuracy.measures import OperatingPoint, find_target
-from autoeval.boxes import Boxes
+from autoeval.boxes import Boxes, over_threshold
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.estimation.estimate import PREDICTIVE, Estimate
 from autoeval.estimation.protocol import FitResult
@@ -562,11 +562,10 @@ def image_table(clean: Boxes) -> pd.DataFrame:
     import pandas as pd
 
     n_images = len(clean.images)
-    scores = clean.scores.astype(np.float32)
-    over = scores > SCORE_THR
-    boxes = np.bincount(clean.image[over], minlength=n_images)
-    sums = np.bincount(clean.image[over], clean.scores[over], minlength=n_images)
-    sure = np.bincount(clean.image[scores > CONFIDENT], minlength=n_images)
+    shown = over_threshold(clean.scores, SCORE_THR)
+    boxes = np.bincount(clean.image[shown], minlength=n_images)
+    sums = np.bincount(clean.image[shown], clean.scores[shown], minlength=n_images)
+    sure = np.bincount(clean.image[over_threshold(clean.scores, CONFIDENT)], minlength=n_images)
     mean = np.divide(sums, boxes, out=np.full(n_images, np.nan), where=boxes > 0)
     table = pd.DataFrame(
         {

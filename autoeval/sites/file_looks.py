@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from autoeval.accuracy.coco_evaluation import MAX_DETECTIONS
-from autoeval.boxes import Boxes, overlapping_pairs
+from autoeval.boxes import Boxes, over_threshold, overlapping_pairs
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.errors import InputError
 from autoeval.io.predictions.category_words import frequencies, kind_of
@@ -266,7 +266,7 @@ def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
     """
     if not len(boxes):
         return 0.0
-    confident = boxes.scores[boxes.scores > CONFIDENT]
+    confident = boxes.scores[over_threshold(boxes.scores, CONFIDENT)]
     most_common = np.unique(confident, return_counts=True)[1].max(initial=0)
     same = len(confident) >= ENOUGH_CONFIDENT and most_common / len(confident) > MOSTLY
     if same or boxes.floor > HIGHEST_FLOOR:
@@ -415,7 +415,7 @@ class ConfidentBoxes(NamedTuple):
         ConfidentBoxes
             Without a confident box `n` is 0, `alone` 1 and `overlapping` 0.
         """
-        sure = np.flatnonzero(boxes.scores > SURE)
+        sure = np.flatnonzero(over_threshold(boxes.scores, SURE))
         cell = boxes.image * len(boxes.categories) + boxes.label
         corners = boxes.boxes.astype(np.float64)
         mine, partner, overlaps = overlapping_pairs(

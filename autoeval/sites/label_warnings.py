@@ -17,7 +17,7 @@ import numpy as np
 
 from autoeval.accuracy.coco_evaluation import AT_HALF
 from autoeval.accuracy.measures import RankedDetections
-from autoeval.boxes import BEYOND, Boxes, overlapping_pairs
+from autoeval.boxes import BEYOND, Boxes, over_threshold, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.predictions.covered_images import LOW_FLOOR
@@ -174,7 +174,9 @@ def lie_elsewhere(boxes: Boxes, other_boxes: Boxes) -> bool:
     boxes, other_boxes : Boxes
         Of two detectors, on the same images.
     """
-    return bool(of_other_images(boxes, other_boxes.where(other_boxes.scores > CONFIDENT)))
+    return bool(
+        of_other_images(boxes, other_boxes.where(over_threshold(other_boxes.scores, CONFIDENT)))
+    )
 
 
 def reference_elsewhere(boxes: Boxes, reference: Boxes) -> tuple[Notice, ...]:
@@ -303,7 +305,7 @@ def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     boxes, truth : Boxes
         Of a detector, and labels, on the same images and in words that may differ.
     """
-    sure, single = boxes.where(boxes.scores > SURE), truth.where(~truth.crowd)
+    sure, single = boxes.where(over_threshold(boxes.scores, SURE)), truth.where(~truth.crowd)
     rows, columns, _ = overlapping_pairs(
         sure.boxes.astype(np.float64), sure.image, single.boxes, single.image, least=ON_LABEL
     )
@@ -534,7 +536,7 @@ def _paired(boxes: Boxes, truth: Boxes) -> tuple[np.ndarray, np.ndarray]:
 
     Of one image and category, by an IoU of .1 or more; both are (n, 4), pixels.
     """
-    sure, single = boxes.where(boxes.scores > CONFIDENT), truth.where(~truth.crowd)
+    sure, single = boxes.where(over_threshold(boxes.scores, CONFIDENT)), truth.where(~truth.crowd)
     cell = sure.image * len(truth.categories) + sure.label
     labelled = single.image * len(truth.categories) + single.label
     corners = sure.boxes.astype(np.float64)
@@ -735,7 +737,7 @@ def overconfident(ranked: Sequence[RankedDetections]) -> tuple[Notice, ...]:
     right, scores = [], []
     for ranking in ranked:
         assert ranking.scores is not None
-        sure = (ranking.scores > CONFIDENT) & (ranking.counted[AT_HALF] > 0)
+        sure = over_threshold(ranking.scores, CONFIDENT) & (ranking.counted[AT_HALF] > 0)
         right.append(ranking.hits[AT_HALF][sure])
         scores.append(ranking.scores[sure])
     n_boxes = sum(map(len, scores))

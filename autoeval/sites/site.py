@@ -27,7 +27,7 @@ from autoeval.accuracy.coco_evaluation import (
     top_detections,
 )
 from autoeval.accuracy.measures import RankedDetections
-from autoeval.boxes import Boxes, LabelledImage, overlapping_pairs
+from autoeval.boxes import Boxes, LabelledImage, over_threshold, overlapping_pairs
 from autoeval.detections import CONFIDENT, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
@@ -582,7 +582,7 @@ def with_features(boxes: Boxes) -> Boxes:
     order = np.lexsort((-scores, cell))
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n) - np.searchsorted(cell[order], cell[order])
-    confident = np.bincount(cell, scores.astype(np.float32) > CONFIDENT, minlength=1)
+    confident = np.bincount(cell, over_threshold(scores, CONFIDENT), minlength=1)
     best = np.zeros(len(confident))
     np.maximum.at(best, cell, scores)
     a, b, overlap = overlapping_pairs(corners, cell, corners, cell, least=ANY)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.boxes import EXAMPLES, NO_NUMBERS, Boxes, Numbering, overlapping_pairs
+from autoeval.boxes import EXAMPLES, NO_NUMBERS, Boxes, Numbering, over_threshold, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import normal_id
@@ -487,7 +487,7 @@ def numbered_by_labels(boxes: Boxes, truth: Boxes, words: Mapping[str, str], pat
     numbering = boxes.numbering
     if not numbering.others:
         return boxes
-    sure, single = boxes.where(boxes.scores > CONFIDENT), truth.where(~truth.crowd)
+    sure, single = boxes.where(over_threshold(boxes.scores, CONFIDENT)), truth.where(~truth.crowd)
     rows, columns, _ = overlapping_pairs(
         sure.boxes.astype(np.float64), sure.image, single.boxes, single.image, least=ON_LABEL
     )

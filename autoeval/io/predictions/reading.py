@@ -26,6 +26,7 @@ from autoeval.boxes import (
     LabelledImage,
     check_pixels,
     has_area,
+    over_threshold,
     overlapping_pairs,
 )
 from autoeval.detections import CONFIDENT
@@ -559,7 +560,7 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[Notice, ...]:
             "width, height]: write [x - w / 2, y - h / 2, w, h]. If they are left and top edges, "
             "give a COCO file with the sizes of the images as their list."
         )
-    sure = np.flatnonzero(read.scores > CONFIDENT)
+    sure = np.flatnonzero(over_threshold(read.scores, CONFIDENT))
     if len(sure) >= ENOUGH_BOXES:
         sure = sure[np.argsort(read.image[sure], kind="stable")]
         image = read.image[sure]
