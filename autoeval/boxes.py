@@ -597,11 +597,6 @@ class Boxes:
     run: DetectorRun | None = None
 
     def __post_init__(self) -> None:
-        if "" in self.categories:  # in results it stands for all categories together
-            raise InputError(
-                "Expected each category to have a name but one has none: name it in the labels or "
-                "predictions, or by --names."
-            )
         if self.scores is None:
             object.__setattr__(self, "scores", np.ones(len(self.label)))
         if self.crowd is None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from autoeval.accuracy.measures import OperatingPoint
 from autoeval.boxes import same_boxes
+from autoeval.comparison.comparison import ALL
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -132,7 +133,8 @@ def on_common_ground(
     Raises
     ------
     InputError
-        If no image or no category is common, or no detector finds anything and there are no labels.
+        If no image or no category is common, or no detector finds anything and there are no labels;
+        if one of several categories is called `ALL`.
     """
     fits = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
     images = [site.boxes.images for site in sites.values()]
@@ -203,6 +205,11 @@ def on_common_ground(
             }
             candidates = sorted(with_box) if chosen.looked_for is None else labels.categories
             names += [word for word in candidates if word in with_box and word not in names]
+    if ALL in names and len(names) > 1:
+        raise InputError(
+            f"A category is called '{ALL}', as the mean over categories is in a comparison: give "
+            f"it another name, with --category NAME={ALL} beside those of the others."
+        )
     for name, site in common_sites.items():
         if without := [category for category in names if category not in words_of[name]]:
             category_warnings.append(

@@ -38,8 +38,8 @@ OTHER_WORDS = ("categories-without-labels", "category-not-common", "category-not
 0, or pass over a category that a detector cannot find at all."""
 FEWEST = 2  # labels of a forecast, whose standard error needs two
 ENOUGH = 0.5  # probability that the forecast number of labels decides
-ALL = ""
-"""The mean over categories, in the column ``category``: no category is called so."""
+ALL = "all"
+"""The mean over categories, in the column ``category``."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError
 from autoeval.model.calibration import FOUND, LIKELY
 from autoeval.report.page import (
-    ALL,
     Block,
     Facts,
     Heading,
@@ -309,7 +308,6 @@ def differences_table(result: Comparison) -> Table:
     pairs = result.pairs
     shown = pairs.assign(**{name: 100 * pairs[name] for name in POINTS})
     shown["p_better"] = 100 * pairs["p_better"]
-    shown["category"] = [name or ALL for name in pairs["category"]]
     shown["result"] = [
         f"{row['a']} is better" if row["distinguishable"] else "not distinguishable"
         for row in pairs.to_dict("records")

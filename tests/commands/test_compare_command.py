@@ -195,7 +195,7 @@ def test_labels_that_a_plan_drew(world, tmp_path, capsys):
     assert main([*words(world, tmp_path), "--labels", str(labels), "--verbose"]) == 0
     shown = capsys.readouterr().out
     pairs = json.loads((tmp_path / "out/result.json").read_text())["comparison"]["pairs"]
-    (row,) = (row for row in pairs if row["category"] == "")
+    (row,) = (row for row in pairs if row["category"] == "all")
     half_width = 50 * (row["upper"] - row["lower"])
     assert with_10 > with_20 and 0.4 < half_width / with_20 < 2.5  # what was forecast came true
     assert "80 images, 20 of them labelled" in shown

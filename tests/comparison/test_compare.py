@@ -93,7 +93,7 @@ def renamed(world, names, folder):
     return folder
 
 
-@pytest.mark.parametrize("names", [("all", "mean"), ("total", "value"), ("a,b", "a_b")])
+@pytest.mark.parametrize("names", [("mean", "value"), ("a,b", "a_b")])
 def test_what_categories_are_called_changes_no_number(world, tmp_path, names):
     """Names that tables use for other things, and two that loggers of metrics write alike."""
 
@@ -107,20 +107,28 @@ def test_what_categories_are_called_changes_no_number(world, tmp_path, names):
         return compare(fits, files, images=folder / site_labels(world).name)
 
     expected, result = numbers(("one", "two")), numbers(names)
-    assert result.pairs["category"].tolist() == [*names, ""]
+    assert result.pairs["category"].tolist() == [*names, "all"]
     columns = ["difference", "lower", "upper", "p_better"]
     pd.testing.assert_frame_equal(result.pairs[columns], expected.pairs[columns])
     assert list(result.per_category.values()) == list(expected.per_category.values())
     assert len(result.overall) == 1 and result.value == expected.value
     assert list(result.to_dict().values()) == list(expected.to_dict().values())
     page = comparison_page(result).render()
-    assert all(escape(name) in page for name in (*names, "all categories"))
+    assert all(escape(name) in page for name in names)
 
 
-def test_a_category_without_a_name_is_refused(world, tmp_path):
-    folder = renamed(world, ("", "two"), tmp_path / "unnamed")
-    with pytest.raises(InputError, match="name"):
-        fit(folder / "set.json", world / "set_weak_predictions.json")
+def test_a_category_called_as_the_mean_is_refused_until_it_is_named_otherwise(world, tmp_path):
+    folder = renamed(world, ("all", "two"), tmp_path / "all")
+    fits = {
+        name: fit(folder / "set.json", world / f"set_{name}_predictions.json")
+        for name in ("weak", "strong")
+    }
+    site = {"images": folder / site_labels(world).name}
+    with pytest.raises(InputError, match="NAME=all"):
+        compare(fits, site_predictions(world, *fits), **site)
+    named = {"everything": ["all"], "two": ["two"]}
+    result = compare(fits, site_predictions(world, *fits), categories=named, **site)
+    assert result.pairs["category"].tolist() == ["everything", "two", "all"]
 
 
 @pytest.mark.parametrize("name", ["better", "self", "all"])
@@ -141,7 +149,7 @@ def test_with_labels_of_all_images_it_is_the_true_difference(world):
     for name, value in zip(("thing 0", "thing 1"), truth, strict=True):
         assert rows.loc[name, "difference"] == pytest.approx(value, abs=1e-6)
         assert rows.loc[name, "upper"] - rows.loc[name, "lower"] < 1e-6
-    assert rows.loc["", "difference"] == pytest.approx(truth.mean(), abs=1e-6)
+    assert rows.loc["all", "difference"] == pytest.approx(truth.mean(), abs=1e-6)
     assert result.n_labelled == 80
 
 
@@ -233,7 +241,7 @@ def test_by_recall_and_precision_the_counts_of_categories_are_summed(world, targ
     sign = 1 if result.detectors[0] == "strong" else -1
     found = sign * result.pairs.set_index("category")["difference"]
     expected = [*each, whole - other]
-    assert found[["thing 0", "thing 1", ""]].tolist() == pytest.approx(expected, abs=1e-6)
+    assert found[["thing 0", "thing 1", "all"]].tolist() == pytest.approx(expected, abs=1e-6)
     values = result.ranking.set_index("detector")["value"]
     assert values[["strong", "weak"]].tolist() == pytest.approx([whole, other], abs=1e-6)
     free = compared(world, target=target)

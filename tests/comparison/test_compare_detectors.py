@@ -54,7 +54,7 @@ def test_boxes_of_a_run_and_of_files_give_one_comparison(world, ways):
     assert result.detectors == by_files.detectors == ("keen", "blunt")
     assert result.n_images == by_files.n_images == 40
     expected, found = differences(by_files), differences(result)
-    assert found["category"].tolist() == ["car", "bus", ""] == expected["category"].tolist()
+    assert found["category"].tolist() == ["car", "bus", "all"] == expected["category"].tolist()
     for name in ("difference", "lower", "upper"):
         assert found[name].tolist() == pytest.approx(expected[name].tolist(), abs=1e-5)
     if ways[0] == "run":

@@ -101,10 +101,10 @@ def test_a_labelled_category_that_nobody_finds_counts_as_zero(world, tmp_path):
     labels = changed_labels(world, tmp_path / "labels.json", change)
     result = compared(world, labels)
     expect_coco(world, result, labels)
-    assert set(result.pairs["category"]) == {"thing 0", "thing 1", "ghost", ""}
+    assert set(result.pairs["category"]) == {"thing 0", "thing 1", "ghost", "all"}
     assert "little or nothing was detected" in " ".join(result.warnings)
     named = compared(world, labels, categories=THINGS)
-    assert set(named.pairs["category"]) == {"thing 0", "thing 1", ""}
+    assert set(named.pairs["category"]) == {"thing 0", "thing 1", "all"}
 
 
 def test_a_rare_category_is_measured_where_all_images_are_labelled(world, tmp_path):
@@ -139,7 +139,7 @@ def test_by_all_labels_recall_of_a_category_without_an_object_is_not_defined(wor
     labels = changed_labels(world, tmp_path / "labels.json", change)
     result = compared(world, labels, target="recall", score_thr=0.3)
     of_pair = result.pairs.set_index("category")["difference"]
-    assert of_pair["thing 0"] == pytest.approx(of_pair[""])
+    assert of_pair["thing 0"] == pytest.approx(of_pair["all"])
     assert math.isnan(of_pair["thing 1"])
     fitted = AccuracyEstimator.load(world / "strong").for_target("recall@0.3")
     (predictions,) = site_predictions(world, "strong")
