@@ -61,12 +61,13 @@ class Predictions:
     reference : path-like or object in memory, or list of these, optional
         What a stronger detector found on the same images: its boxes count as probable labels; see
         docs/how-to/reference.md. Of several a fit reads the strongest.
-    names : mapping of str to str, or path-like
-        Word for each category number, where neither the file nor the labels have it; or the file
-        with the words: ``data.yaml``, or a text file with a word a line, counted from 0.
+    names : mapping or sequence of str, or path-like
+        Word for each category number, where neither the file nor the labels have it, such as
+        ``model.names`` or ``config.id2label``, or the words from number 0 on; or the file with the
+        words: ``data.yaml``, or a text file with a word a line, counted from 0.
     complete : bool
         Whether all boxes are there; False goes on although those with a score under .3 are missing.
-    reference_names : mapping of str to str, or path-like
+    reference_names : mapping or sequence of str, or path-like
         Word of the detector for each category number of the reference, as `names`.
     columns : sequence of str
         What stands in which column of text files, such as ``["class", "score", "left", "top",
@@ -96,9 +97,9 @@ class Predictions:
 
     path: Any
     reference: Any = None
-    names: Mapping[str, str] | PathLike = field(default_factory=dict)
+    names: Mapping[Any, str] | Sequence[str] | PathLike = field(default_factory=dict)
     complete: bool = True
-    reference_names: Mapping[str, str] | PathLike = field(default_factory=dict)
+    reference_names: Mapping[Any, str] | Sequence[str] | PathLike = field(default_factory=dict)
     columns: Sequence[str] = ()
     numbering: str = ""
 

@@ -12,6 +12,7 @@ MMDetection's `DetDataSample`, also as the dict that `tools/test.py --out` dumps
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -135,7 +136,7 @@ def content_in_memory(predictions: Any, images: Sequence[LabelledImage] | None) 
     """
     document = _document(predictions)
     if document is not None:
-        plain = [_plain(row) for row in document["annotations"] if isinstance(row, Mapping)]
+        plain = [_plain(row) if isinstance(row, Mapping) else row for row in document["annotations"]]
         return content_of_document({**document, "annotations": plain}, name_of(predictions))
     if _is_table(predictions):
         return Content(_of_table(predictions))
@@ -499,7 +500,7 @@ def _of_images(
     Raises
     ------
     InputError
-        If items without a name are not as many as the images.
+        If items without a name are not as many as the images, or several are of one image.
     """
     names: list[str | None] = [item.file_name for item in items]
     ids: list[Any] = [item.image_id for item in items]
@@ -523,6 +524,14 @@ def _of_images(
         )
         notices = (Notice("images-by-place", text, "note"),)
     else:
+        times = Counter(str(name or i) for name, i in zip(names, ids, strict=True))
+        twice = [] if by_place else [name for name, n in times.items() if n > 1]
+        if twice:
+            raise InputError(
+                f"{name_of(predictions)} has several items of one image: {listed(twice, 3)}. "
+                "Expected one item an image: give each frame of a video a name of its own, such as "
+                "result.path = f'{k}.jpg', and join what was found in parts of an image."
+            )
         names = [name or str(k) for k, name in enumerate(names)] if by_place else names
         item_images = tuple(
             LabelledImage(str(name if i is None else i), str(name or i), item.size)

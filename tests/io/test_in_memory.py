@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -474,3 +475,55 @@ def test_items_that_name_their_image_may_stand_in_any_order(field):
         boxes, scores, _ = found_on(k)
         np.testing.assert_allclose(read.boxes[read.image == k], boxes)
         np.testing.assert_allclose(read.scores[read.image == k], scores)
+
+
+@pytest.mark.parametrize("path", ["/data/yard.mp4", "/data/new/000.jpg"])
+@pytest.mark.parametrize("images", [None, IMAGES])
+def test_several_items_of_one_image_are_refused(path, images):
+    """Ultralytics calls every frame of a video by the path of the video."""
+    items = [SimpleNamespace(**{**vars(item), "path": path}) for item in made("ultralytics")]
+    with pytest.raises(InputError, match=f"several items of one image: {path}"):
+        read_predictions(items, images=images)
+
+
+MODEL_NAMES = {
+    "ultralytics": dict(enumerate(WORDS)),
+    "transformers": {**dict(enumerate(WORDS)), 5: "N/A"},
+    "numpy": {np.int64(k): word for k, word in enumerate(WORDS)},
+    "list": list(WORDS),
+}
+
+
+@pytest.mark.parametrize("form", MODEL_NAMES)
+def test_names_of_a_model_have_integers_for_numbers(form):
+    wanted = read_predictions(as_rows(), images=IMAGES, numbers=NUMBERS)
+    names = MODEL_NAMES[form]
+    by_names = autoeval.Predictions(as_rows(), names=names)
+    site = by_names.read(IMAGES, where="the list", numbers={"1": "cat", "2": "dog", "3": "cow"})
+    for read in (read_predictions(as_rows(), images=IMAGES, numbers=names), site.boxes):
+        words, wanted_words = ([b.categories[k] for k in b.label] for b in (read, wanted))
+        assert words == wanted_words and len(words) == 20
+
+
+def test_what_is_no_number_is_absent_as_in_tables():
+    """Rows of pandas have NaN where a table has nothing, also beside a box or a word."""
+    rows = [{**row, "file_name": math.nan, "category": math.nan} for row in as_rows()]
+    words = [
+        {**row, "category": NUMBERS[str(row["category_id"])], "category_id": math.nan}
+        for row in as_rows()
+    ]
+    for given in (rows, words):
+        read = read_predictions(given, images=IMAGES, numbers=NUMBERS)
+        assert len(read) == 20 and {read.categories[k] for k in read.label} <= {*WORDS}
+        assert not read.left_out and not read.warnings
+
+
+def test_one_row_without_a_box_leaves_the_others_whatever_their_sequence():
+    rows = [{**row, "bbox": tuple(row["bbox"])} for row in as_rows()]
+    rows[3]["bbox"] = math.nan
+    document = {"annotations": [*rows, 7], "images": [], "categories": []}
+    for given, n_bad in ((rows, 1), (document, 2)):
+        read = read_predictions(given, images=IMAGES, numbers=NUMBERS)
+        assert len(read) == 19
+        lost = [notice for notice in read.left_out if notice.code == "entries-malformed"]
+        assert len(lost) == n_bad

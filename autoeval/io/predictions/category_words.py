@@ -10,6 +10,7 @@ refused (a slow test in `tests/io/predictions/test_category_numbers.py`).
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import normal_id
 from autoeval.io.labels.content import SEPARATORS
-from autoeval.runtime.files import PathLike, read_yaml
+from autoeval.runtime.files import PathLike, name_of, read_yaml
 from autoeval.words import Notice, listed
 
 LABELS = "labels"
@@ -360,25 +361,32 @@ def undecided_numbers(path: Path, found: Words | Boxes, why: str = "") -> InputE
     )
 
 
-def read_names(given: Mapping[str, str] | PathLike) -> Mapping[str, str]:
-    """Read the words for the numbers of categories; a mapping has them already.
+def read_names(given: Mapping[Any, str] | Sequence[str] | PathLike) -> dict[str, str]:
+    """Read the words for the numbers of categories; empty where none are given.
 
     Parameters
     ----------
-    given : mapping of str to str, or path-like
-        A file is YAML with ``names`` as a list or by number, as Ultralytics' ``data.yaml``, or text
-        with a word a line; lists count from 0.
+    given : mapping or sequence of str, or path-like
+        A mapping has the word of each number, which may be an integer, as ``model.names`` of
+        Ultralytics and ``config.id2label`` of transformers. A file is YAML with ``names`` as a list
+        or by number, as Ultralytics' ``data.yaml``, or text with a word a line; lists count from 0.
 
     Raises
     ------
     InputError
-        If the file cannot be read or holds no names.
+        If the file cannot be read or holds no names, or they are no words.
+
+    Examples
+    --------
+    >>> read_names({0: "person", 2: "car"}), read_names(["person", "car"])
+    ({'0': 'person', '2': 'car'}, {'0': 'person', '1': 'car'})
     """
-    if isinstance(given, Mapping):
-        return given
-    path = Path(given)
-    names: Any
-    if path.suffix in (".yaml", ".yml"):
+    if not given:
+        return {}
+    path, names = name_of(given), given
+    if not isinstance(given, str | os.PathLike):
+        names = dict(given) if isinstance(given, Mapping) else list(given)
+    elif path.suffix in (".yaml", ".yml"):
         document = read_yaml(path)
         names = document.get("names") if isinstance(document, dict) else document
     else:
@@ -389,7 +397,7 @@ def read_names(given: Mapping[str, str] | PathLike) -> Mapping[str, str]:
     if names is not None and not isinstance(names, list | dict):
         raise InputError(f"{path}: expected `names` as a list or by number, got {names!r:.40}.")
     numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
-    pairs = [(str(number), word) for number, word in numbered.items() if word is not None]
+    pairs = [(normal_id(number), word) for number, word in numbered.items() if word is not None]
     wrong = [number for number, word in pairs if not isinstance(word, str | int | float)]
     if wrong:
         raise InputError(f"{path}: expected a word for each number, not for {listed(wrong)}.")

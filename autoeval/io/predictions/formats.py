@@ -13,6 +13,7 @@ import codecs
 import gzip
 import io
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -321,7 +322,9 @@ def _columns_of_objects(rows: Sequence[Any], word: str) -> RawColumns:
         index: dict[Any, int] = {}
         values = [row.get(name) for row in objects]
         codes = [
-            index.setdefault(value, len(index)) if isinstance(value, str | int | float) else -1
+            index.setdefault(value, len(index))
+            if isinstance(value, str | int) or (isinstance(value, float) and not math.isnan(value))
+            else -1
             for value in values
         ]
         coded[name] = Coded(np.array(codes, np.int64), list(index))
@@ -335,6 +338,8 @@ def _columns_of_objects(rows: Sequence[Any], word: str) -> RawColumns:
 def _bbox(row: dict[str, Any]) -> Any:
     """Return the box of an entry: a list, in fields of its own, or around its segmentation."""
     bbox = row.get("bbox")
+    if isinstance(bbox, float):  # NaN, as pandas has it for none
+        bbox = None
     if bbox is None and SIDES[0] in row:
         return [row.get(side) for side in SIDES]
     if not bbox and row.get("segmentation"):
@@ -372,7 +377,7 @@ def _number(value: Any) -> float:
 
 def _box(value: Any) -> list[float]:
     """Return four numbers of a box, NaN for what is none."""
-    if isinstance(value, list) and len(value) == 4:
+    if isinstance(value, list | tuple) and len(value) == 4:
         return [_number(number) for number in value]
     return [float("nan")] * 4
 

@@ -33,7 +33,7 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, normal_id, normal_name
 from autoeval.io.image_lists import FARTHEST, read_image_list
-from autoeval.io.predictions.category_words import ReadAs, find_words
+from autoeval.io.predictions.category_words import ReadAs, find_words, read_names
 from autoeval.io.predictions.covered_images import (
     Placement,
     joined_files,
@@ -127,7 +127,7 @@ def read_predictions(
     *,
     images: PathLike | Sequence[LabelledImage] | None = None,
     where: str = "the list of images",
-    numbers: Mapping[str, str] | None = None,
+    numbers: Mapping[Any, str] | Sequence[str] | PathLike | None = None,
     words: Sequence[str] | None = None,
     columns: Sequence[str] = (),
     numbering: str = "",
@@ -153,8 +153,9 @@ def read_predictions(
         names, and no image is without a box unless the file lists its ``images``.
     where : str
         What lists them, for messages.
-    numbers : mapping of str to str, optional
-        Word for each number of a category, where the file has neither words nor `categories`.
+    numbers : mapping or sequence of str, or path-like, optional
+        Word for each number of a category, where the file has neither words nor `categories`; see
+        `read_names`.
     words : sequence of str, optional
         The words of the detector: with them a file without a box, of images that are known, is read
         as nothing found, and a word that is spelt otherwise is one of them.
@@ -175,7 +176,7 @@ def read_predictions(
         If the file is missing, malformed, without a usable box, of other images than `images`, or
         its categories have no words; if it holds each object twice.
     """
-    read_as = ReadAs(numbers or {}, words, columns, numbering)
+    read_as = ReadAs(read_names(numbers or {}), words, columns, numbering)
     if isinstance(images, str | os.PathLike):
         where, images = str(images), read_image_list(images)
     return read_boxes(given, read_as, images, where)
