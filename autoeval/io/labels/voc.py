@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from xml.etree import ElementTree
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
+from autoeval.io.image_identity import without_suffix
 from autoeval.io.image_lists import walk
 from autoeval.io.images import image_size
 from autoeval.io.labels.content import (
@@ -25,9 +26,15 @@ from autoeval.io.labels.content import (
     around_shapes,
     around_turned,
 )
-from autoeval.io.labels.pairing import folder_of_images, holds_images, pair_up, without_size
+from autoeval.io.labels.pairing import (
+    LabelPairs,
+    folder_of_images,
+    holds_images,
+    pair_up,
+    without_size,
+)
 from autoeval.runtime.files import BadItems
-from autoeval.words import Notice, printable
+from autoeval.words import Notice, listed, printable
 
 _ROOT = "annotation"
 MOSTLY = 0.5  # of the boxes
@@ -84,15 +91,12 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     ------
     InputError
         If there are no images or no label files of them, more than half cannot be read, or there is
-        no such split.
+        no such split, or none of its images.
     """
     labels = _folder_of_labels(path)
     pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", other_files=frozenset())
     if split is not None:
-        wanted = _split(labels.parent, split)
-        labelled = {name: f for name, f in pairs.labelled.items() if Path(name).stem in wanted}
-        unlabelled = tuple(name for name in pairs.unlabelled if Path(name).stem in wanted)
-        pairs = replace(pairs, labelled=labelled, unlabelled=unlabelled)
+        pairs = _of_split(pairs, labels.parent, split)
     images, objects, unknown = [], [], []
     files, bad = BadItems("", "label files"), BadItems("", "objects", "{item}: {fault}")
     for name, file in pairs.labelled.items():
@@ -228,13 +232,46 @@ def _size(root: ElementTree.Element) -> tuple[int, int] | None:
     return (height, width) if min(height, width) > 0 else None
 
 
-def _split(folder: Path, split: str) -> frozenset[str]:
-    """Return the stems of the images of a split."""
+def _of_split(pairs: LabelPairs, folder: Path, split: str) -> LabelPairs:
+    """Keep the images of a split, and warn of those that it lists and that are not there.
+
+    Parameters
+    ----------
+    pairs : LabelPairs
+        Of all images.
+    folder : Path
+        With ``ImageSets``.
+    split : str
+        Name of the list. Its lines are stems of images, in lists of a category with a number.
+
+    Raises
+    ------
+    InputError
+        If there is no such list, or none of its images.
+    """
     path = folder / "ImageSets" / "Main" / f"{split}.txt"
     if not path.is_file():
         raise InputError(f"No list of split {split!r}: expected {path}.")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return frozenset(line.split()[0] for line in lines if line.strip())
+    lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    stems = {Path(name).stem for name in (*pairs.labelled, *pairs.unlabelled)}
+    wanted = set[str]()
+    for line in filter(None, lines):
+        names = (without_suffix(PurePath(name).name) for name in (line, line.split()[0]))
+        wanted.add(next((name for name in names if name in stems), line))
+    lost = [printable(stem) for stem in sorted(wanted - stems)]
+    if len(lost) == len(wanted):
+        raise InputError(
+            f"None of the {len(wanted)} images of {path} ({listed(lost, 3)}) is in "
+            f"{printable(pairs.img_dir)}: check both, or name the folder of the images."
+        )
+    text = f"images that {path.name} lists and that are not there: {len(lost)} ({listed(lost)})"
+    missing = (Notice("split-paths-missing", text, severity="note"),) if lost else ()
+    return replace(
+        pairs,
+        labelled={name: f for name, f in pairs.labelled.items() if Path(name).stem in wanted},
+        unlabelled=tuple(name for name in pairs.unlabelled if Path(name).stem in wanted),
+        warnings=(*pairs.warnings, *missing),
+    )
 
 
 def _recognises(path: Path) -> bool:

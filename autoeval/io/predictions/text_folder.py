@@ -3,11 +3,12 @@
 `autoeval.io.predictions.reading` calls `read_text_folder` for a folder.
 
 Tools write the class, the score and four numbers of the box in any order, the box as centre and
-sides, as left, top and sides, or as corners, in pixels or as shares of the image, with or without
-the number of a track. Every order is tried on the lines of all files: classes and tracks are whole
-numbers, scores lie in [0, 1], boxes have an area and lie in their images. The order that the fewest
-lines contradict is taken where the others are contradicted by more; else the folder is refused, and
-`columns` says which it is. Of real predictions in 20 orders none is read wrong (a slow test in
+sides, as left, top and sides, or as corners, of which Open Images has both x in front of both y, in
+pixels or as shares of the image, with or without the number of a track. Every order is tried on the
+lines of all files: classes and tracks are whole numbers, scores lie in [0, 1], boxes have an area
+and lie in their images. The order that the fewest lines contradict is taken where the others are
+contradicted by more; else the folder is refused, and `columns` says which it is. Of real
+predictions in 32 orders none is read wrong (a slow test in
 `tests/io/predictions/test_text_folder.py`).
 """
 
@@ -36,6 +37,7 @@ CENTRE = ("x", "y", "w", "h")
 EDGES = ("left", "top", "w", "h")
 CORNERS = ("left", "top", "right", "bottom")
 FORMS = (CENTRE, CORNERS, EDGES)
+OF_OPEN_IMAGES = ("left", "right", "top", "bottom")  # the corners in its order
 OTHER_NAMES = {
     **dict.fromkeys(("cls", "label", "category", "word", "name"), CLASS),
     **dict.fromkeys(("conf", "confidence"), SCORE),
@@ -457,7 +459,7 @@ def _orders(lines: Lines) -> Iterator[ColumnOrder]:
     """Yield every order of the columns that a line can have, that of Ultralytics first."""
     n = lines.names
     places = [n - 1 if lines.word_last else 0] if lines.words else [0, n - 1]
-    for form in FORMS:
+    for form in (*FORMS, OF_OPEN_IMAGES):
         for place in places:
             for start in range(n - 3):
                 box = range(start, start + 4)

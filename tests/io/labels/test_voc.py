@@ -111,6 +111,35 @@ def test_a_split_of_the_development_kit(write):
 
 
 @pytest.mark.parametrize(
+    ("lines", "images", "lost"),
+    [
+        ("a\nb\n", ["a.jpg", "b.jpg"], ""),
+        ("a\nx\ny\n", ["a.jpg"], "2 (x, y)"),
+        ("a -1\nb  1\n", ["a.jpg", "b.jpg"], ""),  # of one category
+        ("\ufeffcam/a.jpg\r\nJPEGImages/yard north.jpg\r\n", ["a.jpg", "yard north.jpg"], ""),
+        ("yard north\n", ["yard north.jpg"], ""),
+    ],
+)
+def test_images_that_a_split_lists_and_that_are_not_there_are_named(write, lines, images, lost):
+    names = ("a", "b", "yard north")
+    folder = write(
+        {f"JPEGImages/{name}.jpg": IMAGE for name in names}
+        | {f"Annotations/{name}.xml": annotation() for name in names}
+        | {"ImageSets/Main/val.txt": lines}
+    )
+    labels = load_labels(folder, split="val")
+    assert [image.image_id for image in labels.images] == images
+    missing = [str(w) for w in labels.warnings if w.code == "split-paths-missing"]
+    assert bool(missing) == bool(lost) and all(lost in text for text in missing)
+
+
+def test_a_split_none_of_whose_images_is_there_is_refused(write):
+    folder = write({**PLACES, "Annotations/a.xml": annotation(), "ImageSets/Main/val.txt": "x\ny"})
+    with pytest.raises(InputError, match="None of the 2 images of .*val.txt"):
+        load_labels(folder, split="val")
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("<annotation>", "is not an XML file"),

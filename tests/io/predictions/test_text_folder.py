@@ -49,6 +49,7 @@ FORMS = {
     ),
     "edges": lambda x, y, right, bottom: (x, y, right - x, bottom - y),
     "corners": lambda x, y, right, bottom: (x, y, right, bottom),
+    "Open Images": lambda x, y, right, bottom: (x, right, y, bottom),
 }
 
 
@@ -136,8 +137,10 @@ def test_separators_and_blank_lines(tmp_path, separator, encoding, end):
     assert_right(read_predictions(folder, images=IMAGES, numbers=NUMBERS))
 
 
-def test_corners_need_no_sizes_and_no_list_of_images(tmp_path):
-    folder = write(tmp_path, ORDERS["class score box"], pixels=True, form="corners")
+@pytest.mark.parametrize("form", ["corners", "Open Images"])
+def test_corners_need_no_sizes_and_no_list_of_images(tmp_path, form):
+    """Those of Open Images were left, top, width and height: two edges are positive, too."""
+    folder = write(tmp_path, ORDERS["class score box"], pixels=True, form=form)
     assert_right(read_predictions(folder, images=NO_SIZES, numbers=NUMBERS))
     assert_right(read_predictions(folder, numbers=NUMBERS))
 
@@ -279,6 +282,7 @@ NAMES = {
     "centre": ("x", "y", "w", "h"),
     "edges": ("left", "top", "w", "h"),
     "corners": ("left", "top", "right", "bottom"),
+    "Open Images": ("left", "right", "top", "bottom"),
 }
 
 
