@@ -217,7 +217,7 @@ def listed_images(
     if isinstance(images, str | os.PathLike):
         in_folder = load_image_folder(images) if Path(images).is_dir() else ()
         return read_image_list(images, left_out, numbers), in_folder, left_out
-    in_document = images_in_memory(images, numbers)
+    in_document = images_in_memory(images, left_out, numbers)
     if in_document is not None:
         return in_document, (), left_out
     if isinstance(images, LabelSet):

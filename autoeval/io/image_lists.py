@@ -425,8 +425,8 @@ def coco_images(
     document : mapping
         With ``images``.
     warnings : list of Notice, optional
-        Takes what is malformed and left out, and times that could mean two days; without it
-        malformed entries are refused.
+        Takes what is malformed and left out, times that could mean two days, and file names that
+        several images have; without it malformed entries are refused.
     numbers : dict of str to str, optional
         Takes the word of each number of a category, as far as its categories can be used.
 
@@ -470,6 +470,16 @@ def coco_images(
                 f"{len(unread)} ({listed(unread, 2)}). Expected such as 2026-03-02 08:15; where a "
                 "day or a month is first it could be either, and numbers of seconds are no date",
                 "note",
+            )
+        )
+    shared = [name for name, n in Counter(image.file_name for image in images).items() if n > 1]
+    if shared:
+        malformed.append(
+            Notice(
+                "images-listed-twice",
+                f"file names that several images of {printable(path)} have: {len(shared)} "
+                f"({listed([printable(name) for name in shared], 3)}). What names its images by "
+                "files is of none of them: list each file once, and the folder in its name",
             )
         )
     (warnings if warnings is not None else []).extend(malformed)
@@ -534,7 +544,9 @@ def _time_of(match: re.Match[str]) -> datetime | None:
 
 
 def images_in_memory(
-    data: object, numbers: dict[str, str] | None = None
+    data: object,
+    warnings: list[Notice] | None = None,
+    numbers: dict[str, str] | None = None,
 ) -> tuple[LabelledImage, ...] | None:
     """Return the images of a COCO dict or a ``pycocotools.COCO``; None for another object.
 
@@ -542,6 +554,8 @@ def images_in_memory(
     ----------
     data : object
         Any object.
+    warnings : list of Notice, optional
+        See `coco_images`.
     numbers : dict of str to str, optional
         Takes the word of each number of a category.
 
@@ -553,7 +567,7 @@ def images_in_memory(
     document = getattr(data, "dataset", data)
     if not isinstance(document, Mapping) or "images" not in document:
         return None
-    return coco_images(Path("the images in memory"), document, numbers=numbers)
+    return coco_images(Path("the images in memory"), document, warnings, numbers)
 
 
 def image_path(img_dir: Path, file_name: str) -> Path:

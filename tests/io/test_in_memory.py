@@ -527,3 +527,19 @@ def test_one_row_without_a_box_leaves_the_others_whatever_their_sequence():
         assert len(read) == 19
         lost = [notice for notice in read.left_out if notice.code == "entries-malformed"]
         assert len(lost) == n_bad
+
+
+def test_a_file_that_several_images_have_is_said_wherever_images_are_listed(tmp_path):
+    """Its second entry counts as an image of its own, in which nothing is labelled or found."""
+    labels, boxes = write_world(tmp_path, "a", n_images=40, n_categories=2, seed=0)
+    document, rows = (json.loads(path.read_text()) for path in (labels, boxes))
+    first = document["images"][0]
+    twice = {**document, "images": [*document["images"], {**first, "id": 999}]}
+    once, of_twice = autoeval.fit(document, rows), autoeval.fit(twice, rows)
+    estimates = [once.predict(rows, images=images) for images in (document, twice)]
+    estimates.append(once.predict({**twice, "annotations": rows}))
+    told = [[*e.warnings, *e.site.left_out] for e in estimates]
+    told += [[*f.looks_.warnings, *f.sites_.read()[0].left_out] for f in (once, of_twice)]
+    codes = [[notice.code for notice in notices] for notices in told]
+    assert ["images-listed-twice" in c for c in codes] == [False, True, True, False, True]
+    assert "have: 1 (000000.jpg)" in str(told[1])

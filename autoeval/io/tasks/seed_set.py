@@ -182,7 +182,7 @@ def seed_set_of(
     by_image: dict[str, list[LabelledBox]] = {image.image_id: [] for image, _ in image_files}
     for box in _mapped(content, mapping, warnings):
         by_image.get(box.image_id, []).append(box)
-    warnings += _twice_there(content, [path for _, path in image_files])
+    warnings += _twice_there(content)
     index = {category: i for i, category in enumerate(categories)}
     numbers = {category: index[target] for category, target in mapping.items()}
     faults: dict[str, Counter[str]] = {kind: Counter() for kind in _FAULTS}
@@ -355,8 +355,8 @@ def _record(
     )
 
 
-def _twice_there(content: LabelSet, paths: Sequence[Path]) -> Iterator[Notice]:
-    """Count boxes given more than once and files listed under more than one id; both are kept."""
+def _twice_there(content: LabelSet) -> Iterator[Notice]:
+    """Count boxes given more than once, which are kept."""
     boxes = Counter(content.boxes)
     again = {box.image_id: n - 1 for box, n in boxes.items() if n > 1}
     if again:
@@ -364,13 +364,6 @@ def _twice_there(content: LabelSet, paths: Sequence[Path]) -> Iterator[Notice]:
         yield Notice(
             "boxes-given-twice",
             f"boxes given more than once, kept: {total} (image ids: {listed(again)})",
-        )
-    files = Counter(os.path.realpath(path) for path in paths)
-    shared = [printable(os.path.basename(file)) for file, n in files.items() if n > 1]
-    if shared:
-        yield Notice(
-            "images-listed-twice",
-            f"image files listed under more than one id, kept: {len(shared)} ({listed(shared)})",
         )
 
 
