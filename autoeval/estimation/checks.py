@@ -63,13 +63,13 @@ PRECISION_HARDLY_KNOWN = Notice(
 
 
 def boxes_of_fit(
-    boxes: Boxes, looks: Looks, read_sites: Callable[[], Iterable[Site]]
+    boxes: Boxes, looks: Looks, read_sites: Callable[[], Iterable[Site]], *, in_part: bool = False
 ) -> tuple[Notice, ...]:
     """Warn of boxes that are those of a labelled set of the fit: an easily exchanged file.
 
-    Sites are read only where one has exactly as many confident boxes, and these are `FEWEST_SURE`
-    or more. A set is recognised by `SAME` of its boxes, corners and score, to all digits of
-    float32.
+    Sites are read only where one has exactly as many confident boxes, or more `in_part`, and these
+    are `FEWEST_SURE` or more. A set is recognised by `SAME` of its boxes, corners and score, to all
+    digits of float32; in part by `SAME` of the new ones.
 
     Parameters
     ----------
@@ -79,14 +79,18 @@ def boxes_of_fit(
         Of the fit.
     read_sites : callable
         Returns the labelled sets of the fit.
+    in_part : bool
+        Whether the boxes are of some categories alone, and those of the fit may be of more.
     """
     n_sure = np.count_nonzero(over_threshold(boxes.scores, SURE))
-    if n_sure < FEWEST_SURE or all(of_set.n != n_sure for of_set in looks.confident):
+    as_many = (n_sure <= s.n if in_part else n_sure == s.n for s in looks.confident)
+    if n_sure < FEWEST_SURE or not any(as_many):
         return ()
     new_rows = _rows_as_bytes(boxes)
     for labelled in read_sites():
         fit_rows = _rows_as_bytes(labelled.boxes)
-        if fit_rows and len(fit_rows & new_rows) >= SAME * len(fit_rows):
+        wanted = new_rows if in_part else fit_rows
+        if wanted and len(fit_rows & new_rows) >= SAME * len(wanted):
             text = (
                 f"these boxes are those of the labelled set {labelled.name} of the fit: how "
                 "accurate the detector is there its labels say. Of new images give their own "

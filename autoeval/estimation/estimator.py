@@ -496,7 +496,9 @@ class AccuracyEstimator:
         )
         new_site = replace(new_site, known=site_name, group=group_name)
         if self.looks_ and not site_name:
-            again = boxes_of_fit(new_site.boxes, self.looks_, self.sites_.read)
+            again = boxes_of_fit(
+                new_site.boxes, self.looks_, self.sites_.read, in_part=bool(categories)
+            )
             new_site = replace(new_site, warnings=(*new_site.warnings, *again))
         return self.predict_site(new_site, score_thr, iou)
 

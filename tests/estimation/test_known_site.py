@@ -134,15 +134,23 @@ def test_a_group_that_the_fit_does_not_contain_is_refused_with_those_that_it_doe
     assert same.to_dict()["estimate/lower"] == same.lower
 
 
-@pytest.mark.parametrize("categories", [None, {"vehicle": ["car", "bus"]}])
-def test_boxes_of_the_labelled_set_are_no_new_ones(tmp_path, categories):
+VEHICLE = {"vehicle": ["car", "bus"]}
+
+
+@pytest.mark.parametrize(
+    ("categories", "named"),
+    [(None, None), (VEHICLE, None), (None, VEHICLE), (None, ["car"]), (VEHICLE, ["car"])],
+)
+def test_boxes_of_the_labelled_set_are_no_new_ones(tmp_path, categories, named):
     """The ids and sizes of another list fit, too: the boxes alone say that the file is another."""
     labels, found = write_coco(tmp_path, 0)
     other, new = write_coco(tmp_path, 1)
     fitted = autoeval.fit(labels, found, categories=categories)
     fitted.save(tmp_path / "fit.parquet")
     for of_fit in (fitted, autoeval.AccuracyEstimator.load(tmp_path / "fit.parquet")):
-        mistaken, right = (of_fit.predict(boxes, images=other) for boxes in (found, new))
+        mistaken, right = (
+            of_fit.predict(boxes, images=other, categories=named) for boxes in (found, new)
+        )
         assert "images-of-the-fit" in [warning.code for warning in mistaken.warnings]
         assert "images-of-the-fit" not in [warning.code for warning in right.warnings]
 
