@@ -33,7 +33,12 @@ from autoeval.estimation.given import (
     named_categories,
     other_reference,
 )
-from autoeval.estimation.read_site import GivenImages, site_of_files, with_chosen_reference
+from autoeval.estimation.read_site import (
+    GivenImages,
+    reference_as_in_fit,
+    site_of_files,
+    with_chosen_reference,
+)
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import CATEGORY, PRECISION, REFERENCE_FEATURES, Table
 from autoeval.model.priors import FULL
@@ -574,6 +579,8 @@ class AccuracyEstimator:
                 keep=keep,
                 watch=watch,
             )
+            if self.looks_ and site.reference is not None:
+                site = reference_as_in_fit(site, site.reference, self.looks_)
             of_fit = self.looks_.warnings if self.looks_ else ()
             site = replace(site, warnings=(*site.warnings, *of_fit))
         present_categories = checked_present(present, named, site.boxes.categories)

@@ -22,7 +22,12 @@ from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.given import GivenLabels, Predictions, is_coco_file, read_labels
 from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.run_detector import Detector, any_task, own_words
+from autoeval.estimation.run_detector import (
+    Detector,
+    any_task,
+    own_words,
+    with_seen_by_reference,
+)
 from autoeval.io.labels.content import (
     NO_BOXES,
     LabelSet,
@@ -560,16 +565,16 @@ def _observed(
     log.check(len(evidence))
     lost = unreadable_warning(list(log.unreadable.values()), len(samples))
     site = Site.of_evidence(evidence, task.categories)
-    labelled = set_of_detector(
-        replace(
-            site,
-            truth=truth_of_samples(site.boxes, truth),
-            name=seed_set.name,
-            group=group or "",
-            everywhere=everywhere,
-            left_out=(*seed_set.warnings, *lost),
-        )
+    site = replace(
+        site,
+        truth=truth_of_samples(site.boxes, truth),
+        name=seed_set.name,
+        group=group or "",
+        everywhere=everywhere,
+        left_out=(*seed_set.warnings, *lost),
     )
+    site = with_seen_by_reference(site, observer.settings.reference, samples)
+    labelled = set_of_detector(site)
     looks = replace(labelled.looks, categories=own_task.categories)
     if site.reference is not None and len(site.reference):
         looks = replace(looks, reference_floor=site.reference.floor)

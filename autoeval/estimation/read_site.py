@@ -143,11 +143,11 @@ def site_of_files(
             left_out.append(note)
     warnings += boxes.warnings
     if site.reference is not None:
-        reference, cut = _reference_as_in_fit(site.reference, looks)
-        site = replace(site, reference=reference)
-        warnings += prefixed("reference", (*reference.warnings, *cut))
-    warnings += looks.warnings
+        warnings += prefixed("reference", site.reference.warnings)
     site = replace(site, warnings=tuple(warnings), left_out=tuple(left_out))
+    if site.reference is not None:
+        site = reference_as_in_fit(site, site.reference, looks)
+    site = replace(site, warnings=(*site.warnings, *looks.warnings))
     run = boxes.run
     absent, of_absent = np.zeros(0, np.int64), tuple[Notice, ...]()
     if images is not None:  # by all boxes: a fit may leave the lower ones out
@@ -302,7 +302,7 @@ def compared_with_fit(site: Site, looks: Looks, *, complete: bool = True) -> Sit
     )
 
 
-def _reference_as_in_fit(reference: Boxes, looks: Looks) -> tuple[Boxes, tuple[Notice, ...]]:
+def reference_as_in_fit(site: Site, reference: Boxes, looks: Looks) -> Site:
     """Keep the boxes of a reference detector that its file of the fit would hold.
 
     Its boxes count as probable objects, so that with more of them, or fewer, an estimate is of
@@ -310,25 +310,25 @@ def _reference_as_in_fit(reference: Boxes, looks: Looks) -> tuple[Boxes, tuple[N
 
     Parameters
     ----------
+    site : Site
+        Of new images.
     reference : Boxes
-        On the new images.
+        Those of the reference there.
     looks : Looks
-        Of the files of the fit.
-
-    Returns
-    -------
-    tuple of Boxes and tuple of Notice
+        Of the fit.
     """
     kept = reference.where(reference.scores >= looks.reference_floor - ROUNDING)
+    site = replace(site, reference=kept)
     enough = len(kept) >= ENOUGH_OF_REFERENCE and looks.reference_floor > 0
     if not enough or kept.floor <= looks.reference_floor + LOWER:
-        return kept, ()
+        return site
     text = (
         f"its scores begin at {kept.floor:.2g}, and in the fit at {looks.reference_floor:.2g}: "
         "fewer of its boxes count as objects, and the estimate is too high. Export its boxes from "
         "the same score on"
     )
-    return kept, (Notice("low-scores-missing", text),)
+    cut = prefixed("reference", [Notice("low-scores-missing", text)])
+    return replace(site, warnings=(*site.warnings, *cut))
 
 
 def _has_detector_of_fit(run: DetectorRun, looks: Looks) -> bool:

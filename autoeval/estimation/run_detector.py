@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from typing_extensions import TypedDict, Unpack
 
 from autoeval.boxes import Categories, words_of
@@ -25,7 +26,11 @@ from autoeval.estimation.observation.detector_identity import identity_warnings,
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
-from autoeval.estimation.observation.reference_boxes import Reference, load_reference
+from autoeval.estimation.observation.reference_boxes import (
+    PredictionsReference,
+    Reference,
+    load_reference,
+)
 from autoeval.estimation.observation.samples import (
     ImageLoading,
     PassLog,
@@ -33,11 +38,14 @@ from autoeval.estimation.observation.samples import (
     blocks_of_read,
 )
 from autoeval.io.find_images import Images, list_images, without_copies
+from autoeval.io.predictions.covered_images import unseen_images
+from autoeval.io.tasks.seed_set import Samples
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import Executor
+from autoeval.sites.label_warnings import reference_elsewhere
 from autoeval.sites.site import Site
-from autoeval.words import listed
+from autoeval.words import listed, prefixed
 
 
 class Loading(TypedDict, total=False):
@@ -295,7 +303,7 @@ def observe_site(
     log.check(len(evidence))
     lost = list(log.unreadable.values())
     row = {"n_images": len(evidence), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
-    return replace(
+    site = replace(
         Site.of_evidence(evidence, tuple(named), blocks_of_read(samples, log.unreadable)),
         warnings=(
             *copies_taken,
@@ -308,6 +316,33 @@ def observe_site(
         detector=detector.fingerprint,
         row=row | log.seconds,
     )
+    return with_seen_by_reference(site, observer.settings.reference, samples)
+
+
+def with_seen_by_reference(site: Site, reference: Reference | None, samples: Samples) -> Site:
+    """Leave out the images that the file of a reference says nothing of, and say what is odd in it.
+
+    Of images that its detector was not run on, all objects would be ones that it did not find.
+
+    Parameters
+    ----------
+    site : Site
+        On which a detector was run.
+    reference : Reference or None
+        As it was run with; one that is run sees all images.
+    samples : Samples
+        The images of the pass.
+    """
+    if not isinstance(reference, PredictionsReference) or site.reference is None:
+        return site
+    file_boxes, positions = reference.read(samples)
+    file_boxes = file_boxes.on_images([positions[image.image_id] for image in site.boxes.images])
+    unseen, notes = unseen_images(file_boxes, np.arange(len(site)), str(reference.path))
+    odd = (*notes, *reference_elsewhere(site.boxes, site.reference))
+    notices = prefixed("reference", (*file_boxes.warnings, *file_boxes.left_out, *odd))
+    site = replace(site, left_out=(*site.left_out, *notices))
+    dropped = np.union1d(unseen, np.array(file_boxes.uncovered, np.int64))
+    return site.without_images(dropped) if len(dropped) else site
 
 
 def any_task(named: Categories, words: Sequence[str]) -> Task:

@@ -23,7 +23,7 @@ from autoeval.errors import InputError
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.formats import SUFFIXES
 from autoeval.io.predictions.reading import file_of
-from autoeval.io.tasks.seed_set import Sample, Samples
+from autoeval.io.tasks.seed_set import Sample, Samples, SeedSet
 from autoeval.io.tasks.task import Task
 
 OF_FILES = "predictions "  # how the digest of predictions begins: other images, other files
@@ -119,10 +119,24 @@ class PredictionsReference:
         task, samples, sample
             As of `Reference.find`.
         """
-        site, images = _named_images(samples)
-        boxes = _read(self.path, site, images)
-        number = {image.image_id: k for k, image in enumerate(images)}[sample.image_id]
+        boxes, positions = self.read(samples)
+        number = positions[sample.image_id]
         return boxes.detections(number).relabel(_lookup_of(boxes.categories, task))
+
+    def read(self, samples: Samples) -> tuple[Boxes, dict[str, int]]:
+        """Read the boxes on all images of a pass.
+
+        Parameters
+        ----------
+        samples : Samples
+            The images.
+
+        Returns
+        -------
+        tuple of Boxes and dict of str to int
+            The boxes, and the position of each image there by its id.
+        """
+        return _read(self.path, _source_of(samples))
 
 
 def load_reference(reference: Any) -> Reference | None:
@@ -175,14 +189,33 @@ def _lookup_of(words: Sequence[str], task: Task) -> np.ndarray:
 
 
 @lru_cache(maxsize=AT_ONCE)
-def _read(path: Path, site: str, images: tuple[LabelledImage, ...]) -> Boxes:
-    """Read the predictions of a reference on the images of a site; `AT_ONCE` sites are kept."""
+def _read(path: Path, source: Any) -> tuple[Boxes, dict[str, int]]:
+    """Read the predictions of a reference on the images of a site; `AT_ONCE` sites are kept.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or a folder with one of the site's name.
+    source : SeedSet or UnlabelledSamples
+        The images that predictions may be of, see `_source_of`.
+    """
+    if isinstance(source, SeedSet):
+        site, paths = source.name, [record.path for record in source.images]
+        root = os.path.commonpath([file.parent for file in paths])
+        images = tuple(
+            LabelledImage(r.image_id, file.relative_to(root).as_posix(), (r.height, r.width))
+            for r, file in zip(source.images, paths, strict=True)
+        )
+    else:
+        site, names = "new images", [image.image_id for image in source.images]
+        images = tuple(LabelledImage(name, name, None) for name in names)
     file = file_of(site, path) if path.is_dir() else path
-    return read_predictions(file, images=images, where=f"the images of {site}")
+    boxes = read_predictions(file, images=images, where=f"the images of {site}")
+    return boxes, {image.image_id: k for k, image in enumerate(images)}
 
 
-def _named_images(samples: Any) -> tuple[str, tuple[LabelledImage, ...]]:
-    """Return the name of the site of some samples, and all images that predictions may be of.
+def _source_of(samples: Any) -> Any:
+    """Return the `SeedSet` that samples are of, or where there is none themselves.
 
     Raises
     ------
@@ -192,14 +225,10 @@ def _named_images(samples: Any) -> tuple[str, tuple[LabelledImage, ...]]:
     while not hasattr(samples, "seed_set") and hasattr(samples, "samples"):
         samples = samples.samples
     if not hasattr(samples, "seed_set"):
-        names = [image.image_id for image in samples.images]
-        return "new images", tuple(LabelledImage(name, name, None) for name in names)
+        return samples
     if samples.transformed:
         raise InputError(
             "Expected images as they are with the boxes of a reference detector, but these are "
             "transformed: give the reference as a detector, or leave the sample sets out."
         )
-    images = samples.seed_set.images
-    return samples.seed_set.name, tuple(
-        LabelledImage(r.image_id, r.path.name, (r.height, r.width)) for r in images
-    )
+    return samples.seed_set

@@ -154,3 +154,63 @@ def test_predictions_are_of_images_as_they_are_and_of_one_place_each(table, tmp_
         PredictionsReference(tmp_path).find(observer.task, own, own[0])
     with pytest.raises(InputError, match="No boxes of a reference detector"):
         _ = PredictionsReference(tmp_path / "nowhere").digest
+
+
+def with_file(folder, boxes, images=None):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "boxes.json").write_text(json.dumps(boxes))
+    return Detector(BrightnessDetector(), reference=folder / "boxes.json")
+
+
+def boxes_of_labels(labels, tmp_path):
+    """The labels as boxes of a reference, by file names; scores from .5 on."""
+    rows = json.loads(next(write_predictions(tmp_path, labels).glob("*.json")).read_text())
+    for k, row in enumerate(rows):
+        row |= {"file_name": f"{row.pop('image_id')}.png", "score": 0.5 + 0.4 * k / len(rows)}
+    return rows
+
+
+def test_boxes_of_a_reference_under_those_of_the_fit_are_left_out_as_of_files(table, tmp_path):
+    labels, images = table
+    rows = boxes_of_labels(labels, tmp_path / "rows")
+    fitted = fit(labels, with_file(tmp_path / "fit", rows), img_dir=images)
+    assert fitted.looks_.reference_floor == 0.5
+    low = [{**row, "bbox": [1, 1, 9, 9], "score": 0.3} for row in rows]
+    whole, more = (
+        fitted.predict(with_file(tmp_path / name, boxes), images=images)
+        for name, boxes in {"whole": rows, "more": [*rows, *low]}.items()
+    )
+    assert more.value == whole.value and len(more.site.reference) == len(rows)
+
+
+def test_images_that_the_file_of_a_reference_is_not_of_are_left_out_as_of_files(tmp_path):
+    """All of their objects would be ones that the reference did not find."""
+    labels, images = write_table(tmp_path / "table", n_images=24)
+    rows = boxes_of_labels(labels, tmp_path / "rows")
+    for row in rows[::8]:
+        row["score"] = 0.01  # from which on a detector finds something everywhere
+    half = [row for row in rows if int(row["file_name"].partition(".")[0]) % 2]
+    fitted = fit(labels, with_file(tmp_path / "fit", half), img_dir=images)
+    (site,) = fitted.sites_.read()
+    assert {image.image_id for image in site.boxes.images} == {str(k) for k in range(1, 24, 2)}
+    estimate = fitted.predict(with_file(tmp_path / "new", half), images=images)
+    assert estimate.n_images == 12
+    told = [w.code for w in estimate.warnings if w.startswith("reference: ")]
+    assert told == ["images-not-covered"]
+
+
+def test_files_of_one_name_in_two_folders_are_told_apart(tmp_path):
+    """As of YOLO labels in subfolders, whose images are named by their paths."""
+    labels, images = write_table(tmp_path / "table")
+    document, places = json.loads(labels.read_text()), {}
+    for image in document["images"]:
+        k = image["id"]
+        name = places[image["file_name"]] = f"{'ab'[k % 2]}/{(k + 1) // 2}.png"
+        (images / name).parent.mkdir(exist_ok=True)
+        (images / image["file_name"]).rename(images / name)
+        image["file_name"] = name
+    rows = boxes_of_labels(labels, tmp_path / "rows")
+    labels.write_text(json.dumps(document))
+    rows = [{**row, "file_name": places[row["file_name"]]} for row in rows]
+    rows_of_fit = fit(labels, with_file(tmp_path / "fit", rows), img_dir=images).table_
+    np.testing.assert_allclose(rows_of_fit["reference_ap"], rows_of_fit["mAP"], atol=0.05)
