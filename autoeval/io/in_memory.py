@@ -136,7 +136,8 @@ def content_in_memory(predictions: Any, images: Sequence[LabelledImage] | None) 
     """
     document = _document(predictions)
     if document is not None:
-        plain = [_plain(row) if isinstance(row, Mapping) else row for row in document["annotations"]]
+        rows = document["annotations"]
+        plain = [_plain(row) if isinstance(row, Mapping) else row for row in rows]
         return content_of_document({**document, "annotations": plain}, name_of(predictions))
     if _is_table(predictions):
         return Content(_of_table(predictions))

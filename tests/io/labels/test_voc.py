@@ -135,7 +135,7 @@ def test_images_that_a_split_lists_and_that_are_not_there_are_named(write, lines
 
 def test_a_split_none_of_whose_images_is_there_is_refused(write):
     folder = write({**PLACES, "Annotations/a.xml": annotation(), "ImageSets/Main/val.txt": "x\ny"})
-    with pytest.raises(InputError, match="None of the 2 images of .*val.txt"):
+    with pytest.raises(InputError, match=r"None of the 2 images of .*val\.txt"):
         load_labels(folder, split="val")
 
 
