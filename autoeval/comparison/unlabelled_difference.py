@@ -86,6 +86,7 @@ FEWEST_OBJECTS = 0.05  # expected in an image
 FEWEST_LABELLED = 20  # boxes of a category, for its own difference on the labelled set to count
 USUAL = frozenset(("person", "vehicle", "car", "bus", "truck"))
 """Words of the categories that the panel knows from many sites."""
+OTHER_LABELS = 0.1  # share of its boxes by which two sets of one name differ that are not one set
 OF_CATEGORY = 0.5  # weight of that difference; the rest has the mean over all categories
 FEWEST_LIKELY = 3  # boxes that stand for labels
 LEAST = 0.02  # true-positive probability at IoU .5 of a box that counts
@@ -451,6 +452,9 @@ def known_on_labels(
 ) -> tuple[float, list[float]]:
     """Return how two detectors differ on the labelled sets that both were fitted on.
 
+    Sets of one name whose numbers of labelled boxes differ are others: there are many ``val.json``.
+    A few images may be missing in the predictions of one detector.
+
     Parameters
     ----------
     a, b : DataFrame
@@ -471,9 +475,13 @@ def known_on_labels(
         category itself where it has labels enough; NaN without a common pair.
     """
     key = ["source", "category"]
-    n = a["n_boxes"] if "n_boxes" in a else a["n_images"]
-    first = a[key].assign(a=a[target], n=n)
-    pairs = first.merge(b[key].assign(b=b[target]), on=key).dropna()
+    size = "n_boxes" if "n_boxes" in a and "n_boxes" in b else "n_images"
+    first = a[key].assign(a=a[target], n_a=a[size])
+    pairs = first.merge(b[key].assign(b=b[target], n_b=b[size]), on=key).dropna()
+    pairs["n"] = pairs[["n_a", "n_b"]].mean(axis=1)
+    pairs["other"] = (pairs["n_a"] - pairs["n_b"]).abs()
+    of_set = pairs.groupby("source")[["n", "other"]].transform("sum")
+    pairs = pairs[of_set["other"] <= OTHER_LABELS * of_set["n"]]
     if pairs.empty:
         return math.nan, [math.nan] * len(words)
     carried = float((pairs["a"] - pairs["b"]).mean())

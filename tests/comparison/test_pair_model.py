@@ -209,3 +209,18 @@ def test_without_a_common_source_nothing_is_known():
     a = labelled(car=(0.5, 100))
     carried, each = known_on_labels(a, a.assign(source="other"), "mAP", [("car",)])
     assert np.isnan([carried, *each]).all()
+
+
+def test_another_labelled_set_of_the_same_name_is_no_common_one():
+    """Two ``val.json`` with other labels; of the same one a detector may lack a few images."""
+    a, other = labelled(car=(0.5, 100), cat=(0.3, 16)), labelled(car=(0.2, 70), cat=(0.1, 16))
+    for pair in ((a, other), (other, a)):
+        carried, each = known_on_labels(*pair, "mAP", [("car",)])
+        assert np.isnan([carried, *each]).all()
+    fewer = labelled(car=(0.4, 98), cat=(0.3, 15))
+    forwards, backwards = (known_on_labels(*p, "mAP", [("car",)]) for p in ((a, fewer), (fewer, a)))
+    assert forwards[0] == pytest.approx(0.05) and backwards[0] == pytest.approx(-0.05)
+    assert forwards[1] == pytest.approx([-of for of in backwards[1]])
+    both = [pd.concat([of, named.assign(source="t")]) for of, named in ((a, a), (other, fewer))]
+    carried, each = known_on_labels(*both, "mAP", [("car",)])
+    assert (carried, *each) == pytest.approx((forwards[0], *forwards[1]))
