@@ -322,8 +322,9 @@ def _warnings(
             warnings.append(
                 Notice(
                     "no-common-labels",
-                    f"{names[0]} and {names[1]} were not fitted on a common labelled set, so their "
-                    "difference there is not known: fit both on the same labels",
+                    f"{names[0]} and {names[1]} were not fitted on a common labelled set, by "
+                    "name and boxes, so their difference there is not known: fit both on the same "
+                    "labels",
                     severity="note",
                 )
             )
@@ -409,14 +410,17 @@ def _ranked(
     table = [[whole[a, b] for b in names] for a in names]  # a less b
     # by least squares: values of mean 0 whose differences are nearest to the estimated ones
     values = np.array([[difference.value for difference in row] for row in table]).mean(axis=1)
+    order = np.argsort(-values, kind="stable")
+    best = np.empty(len(names))
     if len(names) == 2:
         ahead = table[0][1].probability_positive
-        best = np.array([ahead, 1 - ahead])
+        best[:] = ahead, 1 - ahead
     else:
         variances = np.array([[difference.error**2 for difference in row] for row in table])
+        covariance = joint_covariance(variances[np.ix_(order, order)])
         dof = min(difference.dof for difference in whole.values())
-        best = probability_of_best(values, joint_covariance(variances), dof, seed=seed)
-    order = np.argsort(-values, kind="stable")
+        # drawn in the order of the ranking: that in which detectors were named changes nothing
+        best[order] = probability_of_best(values[order], covariance, dof, seed=seed)
     accuracies = np.mean(list(levels.values())) + values
     for name, value in known_accuracy.items():
         accuracies = value + values - values[names.index(name)]

@@ -2,6 +2,7 @@
 
 import json
 from html import escape
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,21 @@ def test_the_order_in_which_they_are_named_changes_nothing(world):
     for column in ("difference", "lower", "upper", "p_better"):
         np.testing.assert_allclose(turned.pairs[column], as_named.pairs[column], atol=1e-9)
     np.testing.assert_allclose(turned.ranking["p_best"], as_named.ranking["p_best"], atol=1e-9)
+
+
+def test_the_order_of_three_detectors_changes_no_probability(world, tmp_path):
+    (file,) = site_predictions(world, "strong")
+    fewer = tmp_path / "fewer.json"
+    fewer.write_text(json.dumps(json.loads(Path(file).read_text())[::2]))
+    boxes = {"strong": file, "weak": site_predictions(world, "weak")[0], "fewer": fewer}
+    fits = {"strong": world / "strong", "weak": world / "weak", "fewer": world / "strong"}
+    rankings = [
+        compare({n: fits[n] for n in names}, [boxes[n] for n in names], images=site_labels(world))
+        for names in permutations(boxes)
+    ]
+    first, *others = [result.ranking for result in rankings]
+    for other in others:
+        pd.testing.assert_frame_equal(first, other, rtol=0, atol=1e-12)
 
 
 def renamed(world, names, folder):
