@@ -176,9 +176,13 @@ class DetectorSpec:
         test_cfg, options = config.model.get("test_cfg") or {}, self.cfg_options or {}
         # The detector within a semi-supervised pair.
         model = "model.detector" if config.get("weights_prefix") else "model"
+        parts = {"": test_cfg}
+        if isinstance(test_cfg, list | tuple):  # one of each head, as Co-DETR has them
+            parts = {f"{k}.": part for k, part in enumerate(test_cfg)}
+        parts |= {f"{place}rcnn.": part.get("rcnn") or {} for place, part in parts.items()}
         lowered = {}
-        for name, part in (("", test_cfg), ("rcnn.", test_cfg.get("rcnn") or {})):
-            threshold, name = part.get("score_thr"), f"{model}.test_cfg.{name}score_thr"
+        for place, part in parts.items():
+            threshold, name = part.get("score_thr"), f"{model}.test_cfg.{place}score_thr"
             if threshold is not None and threshold > LOW_SCORE and name not in options:
                 lowered[name] = LOW_SCORE
         return replace(self, cfg_options={**options, **lowered}) if lowered else self

@@ -47,6 +47,8 @@ def describe(model: nn.Module, config: Config, categories: Sequence[str]) -> dic
     }
     for name in ("test_cfg", "data_preprocessor"):
         part = config.model.get(name) or {}
+        if isinstance(part, list | tuple):  # one of each head, as Co-DETR has them
+            part = {str(k): of_head for k, of_head in enumerate(part)}
         options = {key: value for key, value in part.items() if key != "batch_augments"}
         described.update(_flat(name, _plain(options)))
     for number, step in enumerate(adapt_pipeline(test_pipeline(config))):

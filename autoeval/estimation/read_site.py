@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +36,8 @@ from autoeval.sites.file_looks import NEVER, ROUNDING, Looks, check_floor, unsee
 from autoeval.sites.site import Site
 from autoeval.words import Notice, prefixed
 
-OF_MMDET = ("test_cfg.score_thr", "test_cfg.rcnn.score_thr")
+OF_MMDET = re.compile(r"test_cfg\.(\d+\.)?(rcnn\.)?score_thr").fullmatch
+"""Names of thresholds of scores in mmdet's settings; of a detector of several heads with a number."""
 THRESHOLDS = {  # of scores, in settings; by their framework, since a black box may mean others
     "ultralytics": ("conf",),
     "onnx": ("conf",),
@@ -366,7 +368,7 @@ def _has_detector_of_fit(run: DetectorRun, looks: Looks) -> bool:
 
 def _score_thresholds(settings: Mapping[str, Any]) -> dict[str, float]:
     """Return the settings of a detector that are thresholds of scores; None counts as 0."""
-    names = THRESHOLDS.get(settings.get("framework", ""), OF_MMDET)
+    names = THRESHOLDS.get(settings.get("framework", "")) or [*filter(OF_MMDET, settings)]
     return {name: settings[name] or 0.0 for name in names if name in settings}
 
 

@@ -89,7 +89,7 @@ def unwrap(config: Config) -> None:
         for name in PANOPTIC:
             model.pop(name, None)
         model.type = "MaskRCNN"
-    elif model.get("test_cfg") and model.test_cfg.get("instance_on") is False:
+    elif isinstance(model.get("test_cfg"), dict) and model.test_cfg.get("instance_on") is False:
         model.test_cfg.instance_on = True
     elif is_pair:
         config.weights_prefix = (model.semi_test_cfg or {}).get("predict_on", "teacher") + "."

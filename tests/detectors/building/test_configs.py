@@ -19,7 +19,9 @@ from autoeval.detectors.building.configs import (
     trained_on,
 )
 from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.detectors.settings import describe
 from autoeval.errors import InputError
+from autoeval.estimation.read_site import _score_thresholds
 
 RETINANET = "retinanet/retinanet_r18_fpn_1x_coco.py"
 
@@ -133,6 +135,23 @@ def test_low_scores_reach_the_detector_within_a_pair():
     assert read_config(name).model.test_cfg.rcnn.score_thr == 0.05
     low = DetectorSpec(name).with_low_scores()
     assert read_config(name, low.cfg_options).model.test_cfg.rcnn.score_thr == 0.01
+
+
+def test_several_heads_may_each_have_their_test_settings(tmp_path):
+    """Co-DETR: ``test_cfg`` is a list, of the query head first."""
+    heads = "[dict(max_per_img=300), dict(rpn=dict(nms_pre=9), rcnn=dict(score_thr=0.05)), {}]"
+    (tmp_path / "co.py").write_text(f"model = dict(type='CoDETR', test_cfg={heads})")
+    low = DetectorSpec(str(tmp_path / "co.py")).with_low_scores()
+    assert low.cfg_options == {"model.test_cfg.1.rcnn.score_thr": 0.01}
+    config = read_config(low.name, low.cfg_options)
+    assert config.model.test_cfg[1].rcnn.score_thr == 0.01
+    full = read_config(f"mmdet::{RETINANET}")
+    full.model.test_cfg = config.model.test_cfg
+    described = describe(torch.nn.Linear(1, 1), full, ["car"])
+    settings = {k: v for k, v in described.items() if k.startswith("test_cfg.")}
+    thresholds = {"test_cfg.1.rcnn.score_thr": 0.01}
+    others = {"test_cfg.0.max_per_img": 300, "test_cfg.1.rpn.nms_pre": 9}
+    assert settings == thresholds | others and _score_thresholds(described) == thresholds
 
 
 def test_the_weights_of_the_one_that_is_deployed():
