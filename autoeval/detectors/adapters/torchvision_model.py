@@ -24,7 +24,8 @@ PREFIX = "torchvision:"
 # What boxes depend on besides weights and modules, by the names of attributes.
 OF_HEAD = ("score_thresh", "nms_thresh", "detections_per_img", "topk_candidates")
 OF_PROPOSALS = ("score_thresh", "nms_thresh", "min_size", "_pre_nms_top_n", "_post_nms_top_n")
-OF_TRANSFORM = ("fixed_size", "size_divisible")  # its sizes and means are in its text
+OF_TRANSFORM = ("fixed_size", "size_divisible", "_skip_resize")  # sizes and means: in its text
+OF_BOX_CODER = ("weights",)  # ``bbox_reg_weights``, by which offsets are divided
 OF_ANCHORS = ("sizes", "aspect_ratios")
 BACKGROUND = "__background__"
 
@@ -175,8 +176,10 @@ def _of_test(model: Any) -> dict[str, Any]:
     """Return what boxes depend on besides weights and modules, such as thresholds."""
     proposals = getattr(model, "rpn", None)
     anchors = getattr(model if proposals is None else proposals, "anchor_generator", None)
+    head = _post_processing(model)
     parts = (
-        ("", _post_processing(model), OF_HEAD),
+        ("", head, OF_HEAD),
+        ("box_coder.", getattr(head, "box_coder", None), OF_BOX_CODER),
         ("rpn.", proposals, OF_PROPOSALS),
         ("transform.", getattr(model, "transform", None), OF_TRANSFORM),
         ("anchors.", anchors, OF_ANCHORS),

@@ -127,6 +127,8 @@ def test_a_checkpoint_with_more_than_weights_is_read_where_it_is_trusted(tmp_pat
         (FASTER, {"rpn_pre_nms_top_n_test": 4}),
         (FASTER, {"rpn_nms_thresh": 0.2}),
         (FASTER, {"box_detections_per_img": 7}),
+        (FASTER, {"bbox_reg_weights": (5.0, 5.0, 5.0, 5.0)}),
+        (FASTER, {"_skip_resize": True}),
         ("retinanet_resnet50_fpn", {"topk_candidates": 9}),
     ],
 )
