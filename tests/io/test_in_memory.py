@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from types import SimpleNamespace
 
 import numpy as np
@@ -543,3 +544,13 @@ def test_a_file_that_several_images_have_is_said_wherever_images_are_listed(tmp_
     codes = [[notice.code for notice in notices] for notices in told]
     assert ["images-listed-twice" in c for c in codes] == [False, True, True, False, True]
     assert "have: 1 (000000.jpg)" in str(told[1])
+
+
+def test_a_category_in_another_form_of_unicode_is_the_same():
+    """As macOS writes names, with the marks of letters apart."""
+    composed, apart = (unicodedata.normalize(form, "Fußgänger") for form in ("NFC", "NFD"))
+    assert composed != apart
+    rows = [{**row, "category": apart if row["category_id"] else "car"} for row in as_rows()]
+    read = read_predictions(rows, images=IMAGES, words=[composed, "car"])
+    assert {read.categories[k] for k in read.label} == {composed, "car"}
+    assert [notice.code for notice in read.left_out] == ["words-spelt-otherwise"]

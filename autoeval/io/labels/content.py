@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -432,7 +433,7 @@ def labelled_boxes(
     of_form: dict[str, dict[object, str]] = {}  # words by the category that each is
     for k in np.unique(columns.category[image >= 0]).tolist():
         word = columns.categories[k]
-        form = SEPARATORS.sub("", word).casefold()
+        form = normalize("NFC", SEPARATORS.sub("", word).casefold())
         of_form.setdefault(form, {}).setdefault(words.get(word, (word,)), word)
     pairs = [
         " beside ".join(alike.values())

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -408,7 +409,7 @@ def read_names(given: Mapping[Any, str] | Sequence[str] | PathLike) -> dict[str,
 
 
 def known_spellings(used: Collection[str], words: Sequence[str]) -> dict[str, str]:
-    """Return the known word for each that differs from it only by case or separators.
+    """Return the known word for each that differs from it only by case, separators or Unicode form.
 
     Such as ``traffic light`` for ``Traffic_Light``; not where both are `used`.
 
@@ -424,7 +425,7 @@ def known_spellings(used: Collection[str], words: Sequence[str]) -> dict[str, st
     >>> known_spellings(["Traffic_Light", "Car", "car"], ["car", "traffic light"])
     {'Traffic_Light': 'traffic light'}
     """
-    form = {word: SEPARATORS.sub("", word).casefold() for word in (*words, *used)}
+    form = {w: normalize("NFC", SEPARATORS.sub("", w).casefold()) for w in (*words, *used)}
     of_form: dict[str, list[str]] = {}
     for word in dict.fromkeys(words):
         of_form.setdefault(form[word], []).append(word)

@@ -27,6 +27,7 @@ import numpy as np
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, match_images
+from autoeval.io.image_lists import sorted_files, suffix_of
 from autoeval.io.predictions.formats import Coded, Content, RawColumns
 from autoeval.words import Notice, listed, printable
 
@@ -48,6 +49,7 @@ OTHER_NAMES = {
     **dict.fromkeys(("track", "id", "track_id", "_"), SKIPPED),
 }
 OF_YOLO = (CLASS, *CENTRE, SCORE)
+SUFFIX = ".txt"
 NAME_FILES = ("classes.txt", "obj.names", "names.txt")
 NO_PREDICTIONS = frozenset({*NAME_FILES, "README.txt", "README.md", "train.txt", "val.txt"})
 OF_VOC = re.compile(r"comp\d+_(det|cls)_\w+").fullmatch
@@ -178,9 +180,9 @@ def read_text_folder(
 ) -> Content:
     """Read a text file an image, a box a line, such as ``class x y w h score``.
 
-    The text files are in the folder, or in a folder ``labels`` in it. The stem of a file is that of
-    its image, or the name of its image; images without a box have none, or an empty one. Fields are
-    separated by spaces, tabs, commas or semicolons.
+    The text files are in the folder and its subfolders, or in a folder ``labels`` in it. The stem of
+    a file is that of its image, or the name of its image; images without a box have none, or an
+    empty one. Fields are separated by spaces, tabs, commas or semicolons.
 
     Parameters
     ----------
@@ -205,7 +207,15 @@ def read_text_folder(
         sizes of images are needed and not known.
     """
     folder = folder / "labels" if (folder / "labels").is_dir() else folder
-    files = [file for file in sorted(folder.glob("*.txt")) if file.name not in NO_PREDICTIONS]
+    names = [name for name in sorted_files(folder)[0] if suffix_of(name) == SUFFIX]
+    names = [name for name in names if name.rpartition("/")[2] not in NO_PREDICTIONS]
+    files = [folder / name for name in names]
+    runs = {str(file.parent) for file in files if file.parent.name == "labels"}
+    if len(runs) > 1:
+        raise InputError(
+            f"{printable(folder)} holds several folders of text files: expected one of "
+            f"{listed(sorted(map(printable, runs)))}."
+        )
     if not files:
         raise InputError(
             f"No text files in {printable(folder)}: expected a predictions file, or the folder "
@@ -217,15 +227,16 @@ def read_text_folder(
             "class. Expected one file an image, or COCO results: a list of objects with file_name, "
             "category, bbox [left, top, width, height] and score."
         )
-    images_of_files = _images_of_files(files, images)
+    stems = [name[: -len(SUFFIX)] for name in names]
+    images_of_files = _images_of_files(stems, images)
     lines, malformed = _lines_of(files, images_of_files, known_words, column_names(columns))
     if not len(lines.file):
         return Content(iter(()), numbers=_listed_names(folder))
     order, notices = _order_of(folder, lines, column_names(columns))
     if not order.pixels:
         unknown = [
-            file.stem
-            for k, file in enumerate(files)
+            stem
+            for k, stem in enumerate(stems)
             if images_of_files[k].size is None
             and (images is None or images_of_files[k].image_id)
             and (lines.file == k).any()
@@ -274,25 +285,20 @@ def column_names(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _images_of_files(
-    files: Sequence[Path], images: Sequence[LabelledImage] | None
+    stems: Sequence[str], images: Sequence[LabelledImage] | None
 ) -> list[LabelledImage]:
-    """Return the image of each file.
+    """Return the image of each file, by its path without the suffix.
 
     An image that is not among those known, or could be several, is left out by whoever reads: it
     has no id.
     """
     if images is None:
-        return [LabelledImage(name, name, None) for name in map(_image_name, files)]
-    index = match_images([Named(None, _image_name(file)) for file in files], images).index
+        return [LabelledImage(name, name, None) for name in stems]
+    index = match_images([Named(None, name) for name in stems], images).index
     return [
-        images[place] if place >= 0 else LabelledImage("", _image_name(file), None)
-        for file, place in zip(files, index.tolist(), strict=True)
+        images[place] if place >= 0 else LabelledImage("", name, None)
+        for name, place in zip(stems, index.tolist(), strict=True)
     ]
-
-
-def _image_name(file: Path) -> str:
-    """Return the name of the image of a text file."""
-    return file.name.removesuffix(".txt")
 
 
 def _listed_names(folder: Path) -> dict[str, str]:
@@ -446,6 +452,11 @@ def _unexpected_line(
         )
     width = len(value) + has_word
     hint = " Run `yolo predict` with save_conf=True." if width == FEWEST - 1 else ""
+    if width > MOST:
+        hint = (
+            " Polygons, rotated boxes and keypoints are not read with scores: write COCO results "
+            "(save_json=True), or give what the model returned in Python."
+        )
     if has_word and width == KITTI:
         hint = f" Results of KITTI are read with --columns {KITTI_COLUMNS}."
     return InputError(

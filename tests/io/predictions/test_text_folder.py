@@ -241,6 +241,36 @@ def test_names_of_files_beside_and_of_images(tmp_path):
     assert_right(read)
 
 
+@pytest.mark.parametrize("images", [IMAGES, None])
+def test_files_in_subfolders_are_of_the_images_there(tmp_path, images):
+    """Two cameras whose images have the same names; half of the files were passed over."""
+    folder = write(tmp_path, ORDERS["class box score"], pixels=True, form="corners")
+    (tmp_path / "labels").rename(tmp_path / "boxes")
+    names = {}
+    for k, image in enumerate(IMAGES):
+        names[image.image_id] = f"{'ab'[k % 2]}/{k // 2:03}.jpg"
+        place = (
+            tmp_path / "boxes" / names[image.image_id].replace("jpg", "TXT" if k == 3 else "txt")
+        )
+        place.parent.mkdir(exist_ok=True)
+        (tmp_path / "boxes" / f"{k:03}.txt").rename(place)
+    if images:
+        images = [LabelledImage(i.image_id, names[i.image_id], i.size) for i in IMAGES]
+    read = read_predictions(folder / "boxes", images=images, numbers=NUMBERS)
+    order = {image.file_name.removesuffix(".jpg"): k for k, image in enumerate(read.images)}
+    wanted = [order[names[image.image_id].removesuffix(".jpg")] for image in IMAGES]
+    assert_right(read.on_images(wanted))
+
+
+def test_of_several_runs_one_is_to_be_named(tmp_path):
+    for run in ("predict", "predict2"):
+        (tmp_path / run).mkdir()
+        write(tmp_path / run, ORDERS["class box score"], pixels=False, form="centre")
+    with pytest.raises(InputError, match=r"several folders .*predict/labels, .*predict2/labels"):
+        read_predictions(tmp_path, images=IMAGES, numbers=NUMBERS)
+    assert_right(read_predictions(tmp_path / "predict", images=IMAGES, numbers=NUMBERS))
+
+
 def test_files_of_nothing_are_images_without_a_box(tmp_path):
     for image in IMAGES:
         (tmp_path / f"{image.file_name[7:10]}.txt").touch()
