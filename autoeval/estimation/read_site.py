@@ -37,7 +37,7 @@ from autoeval.sites.site import Site
 from autoeval.words import Notice, prefixed
 
 OF_MMDET = re.compile(r"test_cfg\.(\d+\.)?(rcnn\.)?score_thr").fullmatch
-"""Names of thresholds of scores in mmdet's settings; of a detector of several heads with a number."""
+"""A threshold of scores in mmdet's settings, of a detector of several heads with a number."""
 THRESHOLDS = {  # of scores, in settings; by their framework, since a black box may mean others
     "ultralytics": ("conf",),
     "onnx": ("conf",),

@@ -180,8 +180,8 @@ def read_text_folder(
 ) -> Content:
     """Read a text file an image, a box a line, such as ``class x y w h score``.
 
-    The text files are in the folder and its subfolders, or in a folder ``labels`` in it. The stem of
-    a file is that of its image, or the name of its image; images without a box have none, or an
+    The text files are in the folder and its subfolders, or in a folder ``labels`` in it. The stem
+    of a file is that of its image, or the name of its image; images without a box have none, or an
     empty one. Fields are separated by spaces, tabs, commas or semicolons.
 
     Parameters
