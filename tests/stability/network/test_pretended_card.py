@@ -8,6 +8,7 @@ from branching import same
 from pretend_card import pretend_card
 from random_detectors import random_model
 
+from autoeval.stability.network import capture
 from autoeval.stability.network.forward import stacked_boxes
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.perturbable import PerturbableDetector
@@ -16,6 +17,12 @@ from autoeval.stability.passes.presets import BY_PRODUCTS
 EVERYTHING = (*BY_PRODUCTS, "logits", "prototypes", "views", "reweighted")
 MIDDLE = DropoutSpec("after", (1, 2), 0.15)
 LAST = DropoutSpec("after", (3,), 0.15)
+
+
+@pytest.fixture(autouse=True)
+def few_regions(monkeypatch):
+    """Pool a few candidates: each is an operation or more, which take their time here."""
+    monkeypatch.setattr(capture, "MOST_POOLED", 20)
 
 
 def on_card(name, **options):
