@@ -180,10 +180,14 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
     """
     if len(set(x)) < 2 or len(set(y)) < 2 or np.isnan(x).any() or np.isnan(y).any():
         return math.nan
-    import pandas as pd
-
     # as scipy.stats.spearmanr, which takes half a second to load
-    return float(np.corrcoef(pd.Series(x).rank(), pd.Series(y).rank())[0, 1])
+    return float(np.corrcoef(_ranks(x), _ranks(y))[0, 1])
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Return the place of each value in their order; equal ones share the mean of theirs."""
+    _, of_value, n_equal = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(n_equal) - (n_equal - 1) / 2)[of_value]
 
 
 def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:

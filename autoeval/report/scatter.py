@@ -13,7 +13,7 @@ from autoeval.accuracy.measures import TARGETS, Target, find_target
 from autoeval.estimation.category_scores import feature_columns
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.protocol import FitResult, HeldOutErrors
+from autoeval.estimation.protocol import FitResult, HeldOutErrors, spearman
 from autoeval.model import predict_intervals
 from autoeval.model.priors import PAIRS, shipped
 from autoeval.model.regression import DEFAULT_METHOD
@@ -227,19 +227,20 @@ class ScatterChart:
     def _score(self, name: str) -> dict[str, Any]:
         """Return where the points stand along a score, and its line with what that is."""
         table, scale = self.points, self.target.scale
-        complete = table[name].notna() & table[self.target.name].notna()
+        places = table[name].to_numpy(np.float64)
+        heights = table[self.target.name].to_numpy(np.float64)
+        complete = ~(np.isnan(places) | np.isnan(heights))
         if self.unit == SAMPLE_SET:  # a source's own images are shown beside the line over these
-            complete &= table["kind"] != "seed"
-        x = table.loc[complete, name].astype(np.float64)
-        y = table.loc[complete, self.target.name].astype(np.float64)
+            complete &= (table["kind"] != "seed").to_numpy()
+        x, y = places[complete], heights[complete]
         line, about, note = self.lines.get(name), "", ""
-        if len(x) >= FEWEST_POINTS and x.nunique() > 1 and y.nunique() > 1:
-            r, rho = x.corr(y), x.rank().corr(y.rank())
+        if len(x) >= FEWEST_POINTS and np.ptp(x) > 0 and np.ptp(y) > 0:
+            r, rho = np.corrcoef(x, y)[0, 1], spearman(x, y)
             note = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over "
             note = note.replace("-", "\N{MINUS SIGN}") + counted(len(x), self.unit)
             if line is None:
                 ends, none = np.array([x.min(), x.max()]), np.full(2, np.nan)
-                fitted = np.polynomial.Polynomial.fit(x, y, 1)(ends)
+                fitted = y.mean() + r * y.std() / x.std() * (ends - x.mean())
                 line = RegressionBand(ends, fitted, none, none, LEAST_SQUARES)
         drawn = None
         if line is not None:
@@ -251,7 +252,7 @@ class ScatterChart:
                 drawn |= {key: _rounded(scale * values) for key, values in parts.items()}
         in_cloud = self.cloud is not None and name in self.cloud.scores
         return {
-            "values": _rounded(table[name]),
+            "values": _rounded(places),
             "estimate": _rounded([(self.estimate or {}).get(name, math.nan)])[0],
             "note": note,
             "about": about,
