@@ -365,8 +365,9 @@ class SiteWindows:
             ``site``, ``window``, ``complete``, ``baseline``, ``first``, ``last``, ``n_images``,
             ``n_unreadable``, ``n_boxes``, the estimate (``value`` ...), ``look`` (of
             `SiteLook.to_dict`; None in the baseline), ``means`` of the numbers behind it,
-            ``shown``, and ``digest``, of the images of the window and of those that it is compared
-            with, and of where the scores of the site's files begin.
+            ``shown``, and ``digest``, of the images of the window, of those that it is compared
+            with and of all between, whose variance counts, and of where the scores of the site's
+            files begin.
         """
         columns = self.images[["name", "stamp", "unreadable"]].to_numpy()
         of_files = sorted(self.shared.of_files.get(self.name, {}).items())  # of all its windows
@@ -374,14 +375,15 @@ class SiteWindows:
             _digest(repr((of_files, columns[window.places].tolist()))) for window in self.windows
         ]
         n, present = self.n_baseline, self._present
+        before = _digest("".join(digests[:n]))  # of all windows before one after the baseline
         for k, window in enumerate(self.windows):
-            compared = [*range(n), *range(max(n, k + 1 - SCALES[-1]), k)] if 0 < n <= k else []
-            number = k + 1 - n if compared else 0  # of the look, which a late window moves
-            digest = _digest(
-                "".join([digests[k], f"{k < n} {number}", *(digests[place] for place in compared)])
-            )
+            looked_at = 0 < n <= k
+            number = k + 1 - n if looked_at else 0  # of the look, which a late window moves
+            digest = _digest(f"{digests[k]} {k < n} {number} {before if looked_at else ''}")
             kept_digest, row = kept.get((self.name, window.name), ("", None))
-            complete = present[k] and all(present[place] for place in compared if place < n)
+            complete = present[k] and (not looked_at or all(present[:n]))
+            if looked_at:
+                before = _digest(f"{before} {digests[k]}")
             if row is not None and (kept_digest == digest or not complete):
                 self._rows.append({**row, "digest": kept_digest, "complete": window.complete})
             elif complete:

@@ -121,6 +121,24 @@ def test_late_days_give_the_numbers_of_days_in_their_order(world, tmp_path):
     assert looks_of(folders[0]) == looks_of(folders[1]) == [*range(1, 15)]
 
 
+def test_a_late_image_gives_the_numbers_of_one_run_to_all_later_looks(world, tmp_path):
+    """Its window's variance counts in looks of more than eight windows later, too."""
+    for day in range(20):
+        write_site(tmp_path / "sites/gate", half_empty, [day])
+        path = (tmp_path / "sites/gate/gate.json").rename(tmp_path / f"sites/gate/{day:02}.json")
+        if day == 7:
+            late = path.read_text()
+            content = json.loads(late)
+            content["images"] = content["images"][1:]
+            content["annotations"] = [of for of in content["annotations"] if of["image_id"]]
+            path.write_text(json.dumps(content))
+    run(world, tmp_path, depth=1)
+    (tmp_path / "sites/gate/07.json").write_text(late)
+    of_two_runs = numbers(run(world, tmp_path, depth=1))
+    shutil.rmtree(tmp_path / "work")
+    assert of_two_runs.equals(numbers(run(world, tmp_path, depth=1)))
+
+
 def test_a_coco_file_of_images_to_run_on_names_the_sites_as_their_folder_does(tmp_path):
     """Its ids were taken for names, so that all images were of one site in no folder."""
     for k, name in enumerate(("gate", "yard")):
