@@ -665,7 +665,7 @@ def reasons_of(
         return {TOO_FEW: "no box is likely to be right, so that nothing can be estimated"}
     reasons = {LEARNING: learning} if look is None else {}
     below = settings.alarm_below
-    if below is not None and window["upper"] < below:
+    if below is not None and window["complete"] and window["upper"] < below:
         ends = f"{text(window['lower'])} to {text(window['upper'])}"
         reasons[BELOW] = f"the interval {ends} is below {text(below)}"
     if look is not None and changed:

@@ -175,6 +175,17 @@ def test_why_an_interval_below_zero_is_no_alarm_is_said():
         assert below == (p == 0.02 and upper < 0)
 
 
+@pytest.mark.parametrize(
+    ("complete", "states"), [(True, ["learning", "below"]), (False, ["learning"])]
+)
+def test_a_window_to_which_images_still_come_raises_no_alarm(complete, states):
+    """Also where no window is complete: that of the first hour of a site."""
+    window = {"n_images": 20, "n_unreadable": 0, "value": 0.4, "lower": 0.3, "upper": 0.5}
+    window |= {"complete": complete, "look": None}
+    settings = MonitorSettings(alarm_below=0.6)
+    assert list(reasons_of(window, "has 1 of 7 days", settings, str)) == states
+
+
 @pytest.mark.parametrize(("n_run", "warned"), [(60, False), (30, True)])
 def test_a_site_half_of_which_was_not_run_counts_all_its_images_and_is_warned_of(
     world, tmp_path, n_run, warned
