@@ -241,6 +241,9 @@ def monitor(
             lost = tuple(notice for notice in lost if notice not in monitored.warnings)
             lost = tuple(prefixed(CANDIDATE, lost))
             stores = store, MonitorStore(store.folder / CANDIDATE)
+            if keep is not None:  # what one detector has no boxes of is not compared
+                index = store.index()
+                stores[1].forget(index["name"][~index["kept"]])
             sites = sites_of_records((fitted, candidate_fit), stores, of_sites)
         table, not_compared = compare_at_sites(fitted, candidate_fit, sites, known=against_known)
         monitored = replace(monitored, candidate=(table, (*lost, *not_compared)))

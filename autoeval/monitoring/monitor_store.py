@@ -402,12 +402,12 @@ class MonitorStore:
         Parameters
         ----------
         names : iterable of str
-            Names of images of `index`.
+            Names of images; those that are not in `index` are passed over.
         """
         with self._transaction(writing=True) as db:
             for name in names:
                 row = db.execute("SELECT * FROM images WHERE name = ?", (name,)).fetchone()
-                if not row[10]:  # none was found, or they are gone
+                if row is None or not row[10]:  # not here, none was found, or they are gone
                     continue
                 without = (*row[:10], None, None)
                 db.execute(

@@ -10,6 +10,7 @@ from autoeval.cli import main
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.estimation.observation.kept_observer import OBSERVED
 from autoeval.labels.plan_folder import load_plan
+from autoeval.monitoring.monitor_store import MonitorStore
 from tests.labelled_colours import write_detector, write_distinct, write_predictions
 
 SHAKEN = {"keen": 15, "blunt": 5}  # contrast over the pixels by which boxes are off
@@ -104,3 +105,23 @@ def test_a_monitor_runs_the_other_detector_on_the_images_of_its_sites(world, tmp
         (expected,) = result.overall.to_dict("records")
         assert expected["a"] == "candidate" and row["n_images"] == 20
         assert row["difference"] == pytest.approx(expected["difference"], abs=1e-5)
+
+
+def test_of_both_detectors_at_a_site_the_same_boxes_are_kept(world, tmp_path):
+    """With --keep those of the other detector stayed for ever, though nothing reads them."""
+    (tmp_path / "cameras/gate").mkdir(parents=True)
+    for path in sorted((world / "new/images").iterdir())[:20]:
+        shutil.copy(path, tmp_path / "cameras/gate")
+    given = {"images": tmp_path / "cameras", "against": world / "keen_run", "keep": "5"}
+    given |= {"by": "every:5", "baseline": "8", "work_dir": tmp_path / "out"}
+    monitored = autoeval.monitor(world / "blunt_run", **given)
+    first, second = (
+        MonitorStore(folder).index().set_index("name")
+        for folder in (tmp_path / "out", tmp_path / "out/candidate")
+    )
+    dropped = first.index[~first["kept"]]
+    assert len(dropped) and set(dropped) <= {f"gate/{k}.png" for k in range(10, 15)}
+    assert not (second["kept"] & second["found"])[dropped].any()
+    assert second["kept"].drop(dropped).all()
+    again = autoeval.monitor(world / "blunt_run", **given)
+    assert again.n_new == 0 and again.candidate[0].equals(monitored.candidate[0])
