@@ -253,11 +253,13 @@ def match_labels(
     truth = labelled_boxes(labels, pool.categories, translated, in_pool)
     truth = ignoring_unchecked(truth, labels, pool.on_images(images), translated)
     if not len(truth.where(~truth.crowd)):
+        # Precision would be 0, but `autoeval label plan` writes such a file for labels to come.
         they_hold = f" They hold {listed(sorted(used))}." if used else ""
         raise InputError(
-            f"None of the {len(in_pool)} labelled images holds a {' or '.join(pool.categories)}, "
-            f"so average precision is not defined.{they_hold} Are the labels finished, and in "
-            "these words? If so, label more images."
+            f"None of the {len(in_pool)} labelled images holds a {' or '.join(pool.categories)}."
+            f"{they_hold} Labels that nobody has made yet look the same, so that no accuracy is "
+            "estimated of them. Are these finished, and in these words? If so, label images that "
+            "hold one, too."
         )
     warnings = (*labels.warnings, *_not_in_pool(unknown), *truth.left_out)
     return LabelledSubset(images, truth, warnings)
