@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.measures import IOUS, OperatingPoint, influence_on
+from autoeval.accuracy.measures import IOUS, ROUNDING, OperatingPoint, influence_on
 from autoeval.boxes import Boxes, over_threshold
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
@@ -188,7 +188,8 @@ def inverse_probabilities(sizes: np.ndarray | None, images: np.ndarray) -> np.nd
     """
     if sizes is None or len(images) == len(sizes):
         return None
-    return np.asarray(1 / inclusion_probabilities(sizes, len(images))[images])
+    weights = np.asarray(1 / inclusion_probabilities(sizes, len(images))[images])
+    return None if np.allclose(weights, weights[0], rtol=ROUNDING, atol=0) else weights
 
 
 def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Average precision, and its influence function, by hand, by laws and numerical derivatives."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from rankings import random_ranking
@@ -51,6 +53,38 @@ def test_a_whole_weight_counts_a_detection_so_often():
     # Interpolated, the copies of a hit share the precision at the last of them or better.
     ap = average_precision(times * hits, times, 8, interpolation="all-point")
     assert ap == pytest.approx(again)
+
+
+def of_fractions(boxes, weights):
+    """COCO's average precision of weighted images without any rounding, at the first threshold."""
+    weights = [Fraction(float(weight)) for weight in weights]
+    objects = sum(w * int(n) for w, n in zip(weights, boxes.n_true, strict=True))
+    right = counted = Fraction(0)
+    recall, precision = [], []
+    for image, hit in zip(boxes.image, boxes.hits[0], strict=True):
+        right, counted = right + weights[image] * int(hit), counted + weights[image]
+        recall.append(right / objects)
+        precision.append(right / counted)
+    best = [max(precision[k:]) for k in range(len(precision))]
+    total = Fraction(0)
+    for level in range(101):
+        total += next((p for r, p in zip(recall, best, strict=True) if 100 * r >= level), 0)
+    return float(total / 101)
+
+
+def test_weighted_images_are_counted_as_without_rounding_also_where_every_object_is_found():
+    """Sums of weights in two orders differ in the last digit: the recall of 1 was not reached."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        n_true = rng.integers(1, 4, 12)
+        image = np.append(np.repeat(np.arange(12), n_true), rng.integers(0, 12, 5))
+        hits = (np.arange(len(image)) < n_true.sum())[None]  # all objects, and five wrong boxes
+        boxes = RankedDetections.of(rng.random(len(image)), image, hits, n_true)
+        weights = 1 / rng.uniform(0.05, 0.4, 12)
+        expected = of_fractions(boxes, weights)
+        assert boxes.average_precision(weights)[0] == pytest.approx(expected, abs=1e-9)
+        equal = boxes.average_precision(np.full(12, 2.5))[0]
+        assert equal == pytest.approx(boxes.average_precision()[0], abs=1e-9)
 
 
 def test_equal_scores_are_ranked_by_their_image_in_whatever_order_they_are_given():

@@ -110,6 +110,7 @@ def test_what_is_drawn_for_certain_counts_once():
     assert weights == pytest.approx([1, 2])
     assert inverse_probabilities(None, np.array([0])) is None
     assert inverse_probabilities(np.ones(2), np.array([1, 0])) is None  # all are labelled
+    assert inverse_probabilities(np.full(4, 0.3), np.array([1, 0])) is None  # all are equal
 
 
 def test_a_weighted_mean_of_many_draws_is_that_of_the_pool():
