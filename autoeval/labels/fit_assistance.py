@@ -14,6 +14,7 @@ What the parts are is said in `autoeval.labels.assistance`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -60,6 +61,7 @@ MOST_DOF = 60.0
 USUAL_DOF = 4.0  # where one site alone was measured; 4 to 5 over the categories of a labelled set
 RIDGE = 0.02  # relative to the variance that control variates explain
 LEAST_SLOPE = 0.05  # of the first, so that the residual variance has a unit
+LEAST_PREDICTED = 1e-6  # of the true variance; less is rounding, as where each box is equally right
 MOST_IMAGES = 300  # of a labelled set
 FOLDS = 4
 MEAN_AP = "mAP"
@@ -104,10 +106,13 @@ class CrossFitted(NamedTuple):
         Influence function by the labels.
     predicted : dict of str to ndarray of shape (N,)
         By control variate, `MODEL` and where there is a reference `REFERENCE`.
+    pair : int
+        Number of the pair of site and category; one has several where there are thresholds.
     """
 
     true: np.ndarray
     predicted: dict[str, np.ndarray]
+    pair: int
 
 
 def fit_assistance(sets: Sequence[Site]) -> LabelAssistance:
@@ -250,23 +255,26 @@ def _cross_fit(sites: Sequence[Site], pairs: Sequence[Pair]) -> dict[str, list[C
         expected = expected_rankings(site.pool, p, missed)
         reference_boxes = ProbableLabels.of_reference(site)
         second = reference_boxes.rankings(site.pool) if reference_boxes else None
-        for pair in (pair for pair in pairs if pair.site is site):
+        for number, pair in enumerate(pairs):
+            if pair.site is not site:
+                continue
             ranking = expected[pair.category].take(pair.images)
             by_others = second[pair.category].take(pair.images) if second else None
             variates = control_variates(ranking, by_others)
             predicted = {name: values.mean(axis=0) for name, values in variates.items()}
             true = influence_function(pair.ranking).mean(axis=0)
-            of_pair = [(MEAN_AP, CrossFitted(true, predicted))]
+            of_pair = [(MEAN_AP, CrossFitted(true, predicted, number))]
             for threshold in THRESHOLDS:
                 counts = image_counts(pair.ranking, threshold)
                 expected_counts = image_counts(ranking, threshold)
                 for measure in MEASURES:
                     true = influence_on(measure, counts)
                     by_model = influence_on(measure, expected_counts)
-                    of_pair.append((measure, CrossFitted(true, {MODEL: by_model})))
+                    of_pair.append((measure, CrossFitted(true, {MODEL: by_model}, number)))
             for target, influence in of_pair:
                 # false, too, where a measure is not defined and all influences are NaN
-                if influence.true.var() > 0 and influence.predicted[MODEL].var() > 0:
+                least = LEAST_PREDICTED * influence.true.var()
+                if least > 0 and influence.predicted[MODEL].var() > least:
                     influences[target].append(influence)
     return influences
 
@@ -356,7 +364,8 @@ def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...])
     """Fit slopes by a non-negative ridge regression, each pair with the same weight.
 
     The prediction and the truth of a pair are divided by the square root of N times the sum of
-    their variances. If every slope is 0 that of the first is `LEAST_SLOPE`.
+    their variances. If every slope is 0 that of the first is `LEAST_SLOPE`. The thresholds of a
+    pair are not independent: together they show one residual variance, their geometric mean.
 
     Parameters
     ----------
@@ -380,19 +389,21 @@ def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...])
     penalty = np.sqrt(RIDGE * np.mean(np.sum(x**2, axis=0))) * np.eye(len(names))
     slopes, _ = nnls(np.vstack([x, penalty]), np.append(y, np.zeros(len(names))))
     slopes[0] = max(slopes[0], LEAST_SLOPE) if not slopes.any() else slopes[0]
-    correlations, ratios, noises = [], [], []
+    correlations, noises, logs = [], [], defaultdict[int, list[float]](list)
     for influence in cross_fitted:
         sum_of = slopes @ np.stack([influence.predicted[name] for name in names])
         left = influence.true - sum_of
+        if not sum_of.any():  # that of a reference alone, which finds nothing of the pair
+            continue
         centred = left - left.mean()
         correlations.append(np.corrcoef(influence.true, sum_of)[0, 1])
-        ratios.append(left.var(ddof=1) / sum_of.var(ddof=1))
+        logs[influence.pair].append(np.log(left.var(ddof=1) / sum_of.var(ddof=1)))
         # variance of the logarithm of a sample variance, by the fourth moment (delta method)
         kurtosis = np.mean(centred**4) / np.mean(centred**2) ** 2
         noises.append(float((kurtosis - 1) / len(left)))
     return MixingWeights(
         dict(zip(names, map(float, slopes), strict=True)),
-        fit_variance_prior(ratios, float(np.mean(noises))),
+        fit_variance_prior([np.exp(np.mean(of)) for of in logs.values()], float(np.mean(noises))),
         float(np.mean(correlations)),
     )
 

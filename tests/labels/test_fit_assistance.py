@@ -7,12 +7,21 @@ import numpy as np
 import pytest
 from label_worlds import label_set, make_site
 
+from autoeval.accuracy.coco_evaluation import AT_HALF
 from autoeval.accuracy.measures import influence_function
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlanRequest, make_plan
 from autoeval.labels.assistance import LabelAssistance
-from autoeval.labels.fit_assistance import drawn_boxes, fit_assistance, pairs_of
+from autoeval.labels.fit_assistance import (
+    USUAL_DOF,
+    CrossFitted,
+    _mixing_weights,
+    drawn_boxes,
+    fit_assistance,
+    pairs_of,
+)
 from autoeval.labels.labelled_estimate import estimate_with_labels
+from autoeval.labels.values import VariancePrior
 
 
 def correlation(assistance, site):
@@ -75,6 +84,35 @@ def test_a_category_is_learned_from_the_images_that_hold_or_show_it():
     assert [pair.category for pair in pairs] == [0, 1, 2]
     assert all(len(pair.images) == 200 for pair in pairs_of(site, everywhere=True))
     assert correlation(fit_assistance([site]), make_site(77, n_images=120)) > 0.2
+
+
+def test_thresholds_of_one_pair_are_not_as_many_sites():
+    """One pair shows no variance over sites, at however many thresholds it is looked at."""
+    assistance = fit_assistance([make_site(1)])
+    assert {weights.residual.dof for weights in assistance.points.values()} == {USUAL_DOF}
+
+
+def test_a_site_whose_prediction_varies_by_rounding_alone_shows_no_variance():
+    """All boxes of the other site are right, so that each is as probable: precision is constant."""
+    clean, other = make_site(1, n_objects=8.0), make_site(10, n_objects=8.0)
+    right = clean.evaluation.matches.hits[AT_HALF]
+    clean = replace(clean, boxes=clean.boxes.where(right))
+    points = fit_assistance([clean, other]).points
+    assert points["precision"].residual.variance < 100
+
+
+def test_a_reference_that_finds_nothing_of_a_pair_shows_no_variance_of_it():
+    rng = np.random.default_rng(0)
+    true, noise = rng.normal(size=(2, 50))
+    first = CrossFitted(true, {"model": -true, "reference": true + 0.1 * noise}, 0)
+    second = CrossFitted(noise, {"model": true, "reference": np.zeros(50)}, 1)
+    both = _mixing_weights([first, second], ("model", "reference"))
+    assert both.slopes["model"] == 0 < both.slopes["reference"]
+    left = true - both.slopes["reference"] * first.predicted["reference"]
+    sum_of = both.slopes["reference"] * first.predicted["reference"]
+    assert both.residual == VariancePrior(
+        pytest.approx(left.var() / sum_of.var(), rel=1e-9), USUAL_DOF
+    )
 
 
 def test_labelled_sets_of_one_group_are_divided_by_images():
