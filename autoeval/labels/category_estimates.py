@@ -49,6 +49,7 @@ from autoeval.labels.values import (
 )
 
 LARGEST_SHARE = 0.5  # of the value that may be subtracted as small-sample bias
+LEAST_INFLUENCE = 1e-9  # of an image; less is rounding
 MANY = 30  # labels from which on the slope is fitted to them
 FOLDS = 5
 LABELS_OF_CORRELATIONS = 30.0
@@ -116,6 +117,10 @@ class SampleAccuracy:
     n_showing : int, optional
         Images that show how the objects vary: where no object is detected, equal zeros show
         nothing. None: all images.
+    n_equal : float
+        Boxes or objects behind a measure at a threshold, its denominator, where all images show the
+        same ratio, as where all boxes are right: these show no variance, which is not none. 0 where
+        they differ.
     """
 
     value: float
@@ -125,6 +130,7 @@ class SampleAccuracy:
     complete: bool = False
     per_object: float | None = None
     n_showing: int | None = None
+    n_equal: float = 0.0
 
     @property
     def measured(self) -> bool:
@@ -261,8 +267,10 @@ def measure_counts(
     (0.5, 4, 3)
     """
     value, influence = value_of(measure, counts, weights), influence_on(measure, counts, weights)
-    n_holding = int(np.sum(denominators(measure, counts) > 0))
-    return SampleAccuracy(value, influence, int(counts[2].sum()), n_holding)
+    below = denominators(measure, counts)
+    n_equal = 0.0 if (np.abs(influence) > LEAST_INFLUENCE).any() else float(below.sum())
+    n_true, n_holding = int(counts[2].sum()), int(np.sum(below > 0))
+    return SampleAccuracy(value, influence, n_true, n_holding, n_equal=n_equal)
 
 
 def difference_estimate(
@@ -468,13 +476,18 @@ def sample_estimate(
     0.484
     """
     k, n_true, value = len(sample.images), accuracy.n_true, accuracy.value
+    n_behind, per_object, n_showing = float(n_true), accuracy.per_object, accuracy.n_showing
     if n_in_pool is None:
         n_in_pool = n_true * sample.n_pool / k
     excess = small_sample_bias * float(bias_scale(n_true, n_in_pool))
-    if accuracy.per_object is not None:
+    if residual is not None and not residual.variance > LEAST_INFLUENCE**2:
+        residual = None  # the prediction does not vary, and says nothing of what it leaves
+    if residual is None and accuracy.n_equal:  # a share of so many: its variance is not 0
+        n_behind, per_object, n_showing = accuracy.n_equal, 1.0, 1
+    if per_object is not None:
         free = prior.value if prior.known else UNKNOWN_VALUE
         held = min(accuracy.n_holding, sample.n_clusters)
-        law = object_variance(accuracy.per_object, value, free, n_true, held)
+        law = object_variance(per_object, value, free, n_behind, held)
         residual = VariancePrior(float(law), DOF).scaled(k)
     return difference_estimate(
         value - min(excess, LARGEST_SHARE * max(value, 0.0)),
@@ -482,7 +495,7 @@ def sample_estimate(
         None if predicted is None else predicted[sample.images],
         sample=sample,
         variance_prior=residual,
-        n_holding=accuracy.n_showing,
+        n_holding=n_showing,
     )
 
 

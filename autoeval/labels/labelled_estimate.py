@@ -21,7 +21,7 @@ import numpy as np
 
 from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.accuracy.measures import OperatingPoint, RankedDetections, image_counts, points_at
-from autoeval.boxes import Boxes
+from autoeval.boxes import Boxes, over_threshold
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.assistance import MixingWeights
@@ -371,13 +371,22 @@ def _at_threshold(
         predicted = plan.predicted(target)
     counts = [image_counts(ranking, point.score_thr, point.level) for ranking in rankings]
     counts.append(np.sum(counts, axis=0))
+    # Without a box over the threshold in the whole pool recall and F1 are 0 by definition.
+    over = over_threshold(plan.found.scores, point.score_thr)
+    shown = (np.bincount(plan.found.label[over], minlength=len(names)) > 0).tolist()
     priors = [plan.label_free(target, name) for name in names]
     estimates = []
-    for count, influence, prior in zip(
-        counts, predicted, [*priors, plan.priors.get(target, NOTHING)], strict=True
+    for count, influence, prior, is_shown in zip(
+        counts,
+        predicted,
+        [*priors, plan.priors.get(target, NOTHING)],
+        [*shown, any(shown)],
+        strict=True,
     ):
         measured = measure_counts(point.measure, count, sample.weights)
-        accuracy, mixing = replace(measured, complete=sample.complete), plan.points[point.measure]
+        n_equal = measured.n_equal if is_shown else 0.0
+        accuracy = replace(measured, complete=sample.complete, n_equal=n_equal)
+        mixing = plan.points[point.measure]
         estimates.append(estimate_category(accuracy, sample, influence, mixing, prior=prior))
     *of_each, whole = estimates
     by_category = dict(zip(names, of_each, strict=True))

@@ -4,11 +4,18 @@ import numpy as np
 import pytest
 
 from autoeval.accuracy.measures import RankedDetections
-from autoeval.labels.category_estimates import LabelledSample, measure_sample, sample_estimate
+from autoeval.labels.category_estimates import (
+    LabelledSample,
+    measure_counts,
+    measure_sample,
+    sample_estimate,
+)
 from autoeval.labels.values import (
+    DOF,
     PER_OBJECT,
     WITHIN_IMAGE,
     ValueWithError,
+    VariancePrior,
     object_variance,
 )
 
@@ -67,3 +74,31 @@ def test_the_factor_of_a_share_is_one():
     rng = np.random.default_rng(0)
     values = [measure_sample(rankings(rng.random(20) < 0.5), "mAP50").value for _ in range(2)]
     assert np.isfinite(values).all() and PER_OBJECT["mAP50"] == PER_OBJECT["mAP75"] == 1.0
+
+
+@pytest.mark.parametrize("measure", ["precision", "recall", "f1"])
+@pytest.mark.parametrize("right", [1.0, 0.0])
+def test_images_that_all_show_the_same_share_do_not_show_that_it_is_exact(measure, right):
+    """By hand: 20 of 100 images with two boxes and two objects each, all right or all wrong."""
+    two = np.full(20, 2.0)
+    accuracy = measure_counts(measure, np.array([right * two, two, two]))
+    sample = LabelledSample(np.arange(20), 100)
+    share = (20 * right + 5 * 0.5) / 25  # without a label-free estimate
+    variance = share * (1 - share) * (25 / 26) / (40 / 1.2)  # 40, correlated within an image
+    flat = np.zeros(100)  # predicted influence that does not vary, and its residual variance
+    for options in ({}, {"predicted": flat, "residual": VariancePrior(0.0, 4.0)}):
+        estimate = sample_estimate(accuracy, sample, **options)
+        assert estimate.value == right and estimate.dof == DOF
+        assert estimate.error == pytest.approx(np.sqrt(0.8 * variance), rel=1e-12)
+    complete = sample_estimate(accuracy, LabelledSample(np.arange(20), 20))
+    assert (complete.value, complete.error) == (right, 0)
+
+
+def test_a_prediction_that_does_not_vary_does_not_reduce_the_variance_that_labels_show():
+    counts = np.array([[2.0, 1, 2, 2], [2, 2, 2, 2], [2, 2, 2, 2]])
+    accuracy, sample = measure_counts("precision", counts), LabelledSample(np.arange(4), 100)
+    alone = sample_estimate(accuracy, sample)
+    flat = {"predicted": np.zeros(100), "residual": VariancePrior(0.0, 4.0)}
+    assert sample_estimate(accuracy, sample, **flat) == alone
+    influence = np.array([1.0, -3, 1, 1]) / 8  # (t - 7/8 d) / 2
+    assert alone.error == pytest.approx(np.sqrt(0.96 * influence.var(ddof=1) / 4), rel=1e-12)
