@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.coco_evaluation import AT_HALF, top_detections
+from autoeval.accuracy.coco_evaluation import AT_HALF, image_ranks, top_detections
 from autoeval.accuracy.measures import IOUS, MEASURES, OperatingPoint
 from autoeval.boxes import Boxes, LabelledImage, over_threshold
 from autoeval.errors import InputError
@@ -451,7 +451,8 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     ------
     InputError
         If the estimate holds no site, the fit has no label assistance, its target is neither an
-        average precision nor precision, recall or F1, or there are not so many images.
+        average precision nor precision, recall or F1, there are not so many images, or none has a
+        box over the threshold of precision.
     """
     site = estimate.site
     if site is None:
@@ -482,6 +483,12 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     without_box: tuple[Notice, ...] = ()
     if threshold and threshold.measure == "precision" and not request.everywhere:
         images_over, without_box = with_boxes_over(pool, rest, threshold.score_thr)
+        if not len(images_over):
+            raise InputError(
+                f"None of the {len(site)} images has a box over {threshold.score_thr:g}: precision "
+                "is not defined there, and no label would show it. Choose a lower threshold, or "
+                "plan for recall or F1."
+            )
         right = None if right is None else right[np.isin(pool.image, images_over)]
         pool, reference_boxes = pool.on_images(images_over), None
         rest = None if rest is None else rest.on_images(images_over)
@@ -557,17 +564,20 @@ def plan_of_sample(fit: Planning, estimate: Estimate, labels: LabelSet) -> Label
 def _fingerprint_of(site: Site) -> str:
     """Return a short name of the boxes of a site, where no detector is known.
 
-    It changes with any box, with its score, word or image; not with the names of images.
+    It changes with any box, with its score, word or image, but neither with the order in which
+    files list boxes, images and categories, nor with names of images that keep their order.
 
     Parameters
     ----------
     site : Site
     """
-    digest = hashlib.sha256()
-    for array in (site.boxes.boxes, site.boxes.scores, site.boxes.image):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    # words, as the order of the categories may differ
-    digest.update("\0".join(site.boxes.categories[k] for k in site.boxes.label).encode())
+    boxes, digest = site.boxes, hashlib.sha256()
+    image = image_ranks([image.image_id for image in boxes.images])[boxes.image]
+    words = np.argsort(np.argsort(boxes.categories))[boxes.label]  # their own order may differ
+    order = np.lexsort((boxes.scores, *boxes.boxes.T, words, image))
+    for array in (boxes.boxes, boxes.scores, image):
+        digest.update(np.ascontiguousarray(array[order]).tobytes())
+    digest.update("\0".join(boxes.categories[k] for k in boxes.label[order]).encode())
     return f"predictions {digest.hexdigest()[:16]}"
 
 
@@ -793,9 +803,9 @@ def _check_draw(
     plan: LabelPlan, folder: Path, request: PlanRequest, images: Sequence[UnlabelledImage]
 ) -> None:
     """Raise `InputError` for another draw than that of the plan, which keeps what it drew."""
-    plan_images = {image.image_id for image in plan.found.images}
-    shown: list[Any] = [image for image in images if image.image_id in plan_images]
-    pool = shown or list(plan.found.images)
+    by_id: dict[str, Any] = {image.image_id: image for image in images}
+    # in the order of the plan, which files may list otherwise by now
+    pool = [by_id.get(image.image_id, image) for image in plan.found.images]
     seed, frames = request.seed, request.frames
     if request.everywhere and plan.order in (BY_INFLUENCE, BY_DISAGREEMENT):
         difference = f"drawn by {plan.order}, not by the difference to another detector (--compare)"

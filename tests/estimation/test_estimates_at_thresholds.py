@@ -276,6 +276,13 @@ def test_boxes_over_the_threshold_of_categories_that_do_not_count_define_nothing
         assert f"{measure}@0.8" not in plan.priors
 
 
+def test_no_plan_for_precision_where_no_image_has_a_box_over_the_threshold(estimator, site):
+    low = Site(site.boxes.where(site.boxes.scores <= 0.9))
+    fitted = estimator.for_target("precision@0.9")
+    with pytest.raises(InputError, match=r"None of the 24 images has a box over 0\.9"):
+        fitted.plan_labels(fitted.predict_site(low), n=5)
+
+
 def test_labels_alone_measure_recall_where_no_box_is_over_the_threshold(estimator, site):
     fitted = estimator.for_target("recall@0.999")
     plan = fitted.plan_labels(fitted.predict_site(site), n=5)

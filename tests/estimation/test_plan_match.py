@@ -1,6 +1,7 @@
 """Labels beside a plan correct what the plan was made of; anything else is refused."""
 
 import json
+import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -71,6 +72,24 @@ def test_boxes_with_other_words_are_other_boxes(world, tmp_path):
     estimate = strong.predict(renumbered, images=site_labels(world))
     with pytest.raises(InputError, match="a plan for other boxes"):
         check_plan(load_plan(world / "plan"), estimate, world / "plan")
+
+
+def test_the_same_boxes_in_another_order_take_the_plan(world, tmp_path):
+    (path,) = site_predictions(world, "strong")
+    boxes = json.loads(Path(path).read_text())
+    content = json.loads(Path(site_labels(world)).read_text())
+    chance = random.Random(0)
+    for rows in (boxes, content["images"], content["categories"]):
+        chance.shuffle(rows)
+    site = {"images": site_labels(world), "work_dir": tmp_path, "frames": 5}
+    drawn = plan_labels(world / "strong", path, n=10, **site)
+    larger = plan_labels(world / "strong", boxes, n=12, **site | {"images": content})
+    assert larger.drawn[:10].tolist() == drawn.drawn.tolist()
+    moved = [{**boxes[0], "score": 0.99 * boxes[0]["score"]}, *boxes[1:]]
+    with pytest.raises(InputError, match="a plan for other boxes"):
+        plan_labels(world / "strong", moved, n=12, **site)
+    with pytest.raises(InputError, match="other blocks of frames than --frames 4 makes"):
+        plan_labels(world / "strong", boxes, n=12, **site | {"images": content, "frames": 4})
 
 
 def test_another_target_or_level_is_refused(world):
