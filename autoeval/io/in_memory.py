@@ -426,14 +426,13 @@ def _of_image(item: Any, k: Any, predictions: object) -> _ImageBoxes:
 def _of_torchvision(item: Mapping[str, Any]) -> _ImageBoxes:
     """Take the boxes out of a dict of torchvision, or of transformers, whose labels may be words.
 
-    The name of the image is what users add: ``image_id``, or ``file_name`` and the like.
+    Or they number what was asked for, and ``text_labels`` are its words. The name of the image is what users add: ``image_id``, or ``file_name`` and the like.
     """
-    label_values = item["labels"] if item["labels"] is not None else item.get("text_labels")
-    boxes, scores, labels = _array(item["boxes"]), _array(item["scores"]), _array(label_values)
-    words = None
+    boxes, scores, words = _array(item["boxes"]), _array(item["scores"]), item.get("text_labels")
+    labels = _array(item["labels"] if item["labels"] is not None else words)
     if labels.dtype.kind in "UO":
-        words = [str(word) for word in labels.tolist()]
-        labels = np.full(len(words), -1)
+        words, labels = labels.tolist(), np.full(len(labels), -1)
+    words = None if words is None else [str(word) for word in words]
     image_id = item.get("image_id")
     if image_id is not None and hasattr(image_id, "item"):
         image_id = image_id.item()
@@ -475,12 +474,14 @@ def _of_ultralytics(item: Any) -> _ImageBoxes:
 
 def _checked(image_boxes: _ImageBoxes) -> _ImageBoxes:
     """Return the item with boxes (n, 4) in float64, or raise ValueError for other shapes."""
-    n = len(image_boxes.scores)
+    n, words = len(image_boxes.scores), image_boxes.words
     if np.size(image_boxes.boxes) != 4 * n or len(image_boxes.classes) != n:
         raise ValueError(
             f"expected boxes of shape ({n}, 4), scores and classes of shape ({n},), got "
             f"{np.shape(image_boxes.boxes)} and {np.shape(image_boxes.classes)}"
         )
+    if words is not None and len(words) != n:
+        raise ValueError(f"expected a word for each of {n} boxes, got {len(words)}")
     return image_boxes._replace(boxes=np.asarray(image_boxes.boxes, np.float64).reshape(n, 4))
 
 

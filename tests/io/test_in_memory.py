@@ -554,3 +554,20 @@ def test_a_category_in_another_form_of_unicode_is_the_same():
     read = read_predictions(rows, images=IMAGES, words=[composed, "car"])
     assert {read.categories[k] for k in read.label} == {composed, "car"}
     assert [notice.code for notice in read.left_out] == ["words-spelt-otherwise"]
+
+
+def test_words_of_transformers_go_before_the_numbers_of_what_was_asked_for():
+    """OWL-ViT numbers its queries, whatever their order, beside their words."""
+    asked = ("bus", "person", "car")
+    items = []
+    for k, item in enumerate(made("torchvision")):
+        words = [WORDS[label] for label in found_on(k)[2]]
+        labels = np.array([asked.index(word) for word in words])
+        items.append({**item, "labels": labels, "text_labels": words})
+    wanted = read_predictions(as_rows(), images=IMAGES, numbers=NUMBERS)
+    read = read_predictions(items, images=IMAGES, numbers=NUMBERS)
+    words, wanted_words = ([b.categories[k] for k in b.label] for b in (read, wanted))
+    assert words == wanted_words and not read.warnings
+    items[0]["text_labels"] = ["car"]
+    with pytest.raises(InputError, match="Item 0 .* expected a word for each of 4 boxes, got 1"):
+        read_predictions(items, images=IMAGES, numbers=NUMBERS)
