@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -279,7 +279,9 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
         for passed_over in in_folder.skipped:
             warnings.warn(passed_over, stacklevel=3)
         return in_folder.images
-    items: list[Any] = list(images) if isinstance(images, Iterable) else [images]
+    # a table and a mapping would give the names of their columns and keys
+    one = isinstance(images, Mapping) or hasattr(images, "columns")
+    items: list[Any] = list(images) if isinstance(images, Iterable) and not one else [images]
     if not items:
         raise InputError("Expected at least one image but got an empty sequence.")
     if all(isinstance(item, str | os.PathLike) for item in items):
@@ -293,8 +295,9 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
         return tuple(items)
     kinds = ", ".join(sorted({type(item).__name__ for item in items}))
     raise InputError(
-        'Expected images as a folder, a COCO JSON file, a COCO dict ({"images": [...]}), a '
-        f"sequence of paths, or of arrays (H, W, 3) uint8 BGR, but got a sequence of {kinds}."
+        "Expected images as a folder, a COCO JSON file, a sequence of paths, or of arrays (H, W, 3) "
+        'uint8 BGR, or of predictions also as a COCO dict ({"images": [...]}) or as LabelledImage, '
+        f"but got {kinds if one else 'a sequence of ' + kinds}."
     )
 
 

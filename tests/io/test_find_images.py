@@ -11,6 +11,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
@@ -155,6 +156,8 @@ def test_arrays_are_named_by_position_and_read_as_they_are():
         ([PIXELS, "a.png"], "a sequence of ndarray, str"),
         ([None], "a sequence of NoneType"),
         (3, "a sequence of int"),
+        ({"images": [{"id": 1, "file_name": "a.png"}]}, "COCO JSON file.* but got dict"),
+        (pd.DataFrame({"file_name": ["a.png"]}), "but got DataFrame"),
         ("nowhere", "No folder or annotation file"),
     ],
 )
