@@ -420,7 +420,10 @@ def labelled_boxes(
     truth = Boxes(images, categories, image[kept], label[kept], xyxy, crowd=crowd)
     huge = ~(np.abs(xyxy) < FARTHEST).all(axis=1)
     flat = ~huge & np.any(xyxy[:, 2:] <= xyxy[:, :2], axis=1)
-    kinds = {f"with an edge beyond {FARTHEST:.0e} pixels": huge, "without area": flat}
+    kinds = {
+        f"with an edge beyond {FARTHEST:.0e} pixels": huge,
+        "without area (pycocotools counts them as missed)": flat,
+    }
     notices = tuple(
         Notice(
             "label-boxes-unusable",
