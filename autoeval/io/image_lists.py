@@ -679,8 +679,11 @@ def coco_categories(
 
 def _category(entry: dict[str, Any]) -> tuple[str, str]:
     """Read the number and the word of a category."""
-    hash(entry["id"])  # a list as an id is malformed
-    return normal_id(entry["id"]), str(entry["name"])
+    number, word = entry["id"], entry["name"]
+    hash(number)  # a list as an id is malformed
+    if number is None or word is None:
+        raise ValueError(f"expected an id and a name, got {number} and {word}")
+    return normal_id(number), str(word)
 
 
 def _image(entry: dict[str, Any]) -> LabelledImage:

@@ -571,3 +571,14 @@ def test_words_of_transformers_go_before_the_numbers_of_what_was_asked_for():
     items[0]["text_labels"] = ["car"]
     with pytest.raises(InputError, match="Item 0 .* expected a word for each of 4 boxes, got 1"):
         read_predictions(items, images=IMAGES, numbers=NUMBERS)
+
+
+def test_a_labelled_box_without_a_category_is_left_out_and_counted():
+    """It was of a category that is called None."""
+    columns = {"image_id": [1, 1, 2], "category": ["car", None, "bus"]}
+    table = pa.table({**columns, **{side: [9.0, 9, 9] for side in "xywh"}})
+    labels = labels_in_memory(table)
+    assert labels.categories == ("car", "bus") and len(labels.boxes) == 2
+    assert [notice.code for notice in labels.warnings] == ["entries-malformed"] * 2
+    document = {"images": [{"id": 1}], "categories": [{"id": k, "name": "car"} for k in (1, None)]}
+    assert read_coco(document).categories == ("car",)
