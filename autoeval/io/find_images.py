@@ -295,8 +295,8 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
         return tuple(items)
     kinds = ", ".join(sorted({type(item).__name__ for item in items}))
     raise InputError(
-        "Expected images as a folder, a COCO JSON file, a sequence of paths, or of arrays (H, W, 3) "
-        'uint8 BGR, or of predictions also as a COCO dict ({"images": [...]}) or as LabelledImage, '
+        "Expected images as a folder, a COCO JSON file, a sequence of paths, or of arrays (H, W, "
+        '3) uint8 BGR, or of predictions also as a COCO dict ({"images": [...]}) or LabelledImage, '
         f"but got {kinds if one else 'a sequence of ' + kinds}."
     )
 

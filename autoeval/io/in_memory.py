@@ -426,7 +426,8 @@ def _of_image(item: Any, k: Any, predictions: object) -> _ImageBoxes:
 def _of_torchvision(item: Mapping[str, Any]) -> _ImageBoxes:
     """Take the boxes out of a dict of torchvision, or of transformers, whose labels may be words.
 
-    Or they number what was asked for, and ``text_labels`` are its words. The name of the image is what users add: ``image_id``, or ``file_name`` and the like.
+    Or they number what was asked for, and ``text_labels`` are its words. The name of the image is
+    what users add: ``image_id``, or ``file_name`` and the like.
     """
     boxes, scores, words = _array(item["boxes"]), _array(item["scores"]), item.get("text_labels")
     labels = _array(item["labels"] if item["labels"] is not None else words)

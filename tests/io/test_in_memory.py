@@ -569,7 +569,7 @@ def test_words_of_transformers_go_before_the_numbers_of_what_was_asked_for():
     words, wanted_words = ([b.categories[k] for k in b.label] for b in (read, wanted))
     assert words == wanted_words and not read.warnings
     items[0]["text_labels"] = ["car"]
-    with pytest.raises(InputError, match="Item 0 .* expected a word for each of 4 boxes, got 1"):
+    with pytest.raises(InputError, match=r"Item 0 .* expected a word for each of 4 boxes, got 1"):
         read_predictions(items, images=IMAGES, numbers=NUMBERS)
 
 
