@@ -205,18 +205,19 @@ class Predictions:
         InputError
             If the reference shares no category with the detector, or cannot be read.
         """
-        path = self.references[0]
-        reference = read_boxes(path, reading, clean.images, str(self.name))
+        given, path = self.references[0], name_of(self.references[0])
+        reference = read_boxes(given, reading, clean.images, str(self.name))
         numbering = reference.numbering
         if self.numbering == IMAGES and IMAGES in (numbering.used, *numbering.others):
             reference = reference.numbered(IMAGES)
         elif not numbering.decided:
-            reference = numbered_by_fit(reference, frequencies(clean), "", name_of(path))
+            reference = numbered_by_fit(reference, frequencies(clean), "", path)
         words = {word: word for word in reference.categories if word in clean.categories}
-        if not words:
+        found = [reference.categories[k] for k in np.unique(reference.label).tolist()]
+        if not words or (found and words.keys().isdisjoint(found)):
             raise InputError(
                 f"{path} has other categories than the predictions: "
-                f"{listed(reference.categories, 10)}."
+                f"{listed(found or reference.categories, 10)}."
             )
         reference = reference.as_categories(clean.categories, words)
         every = np.arange(len(clean.images))

@@ -119,3 +119,16 @@ def test_boxes_of_other_images_and_of_the_detector_itself_are_warned_of(
     assert codes(estimate(fitted, world, tmp_path, turned)) == ["reference-elsewhere"]
     same = rows_of(world / "weak/site_predictions.json")
     assert "same-boxes" in codes(estimate(fitted, world, tmp_path, same[::-1]))
+
+
+def test_a_reference_in_memory_is_named_by_its_kind(fitted, world, rows):
+    """Its rows stood in the message."""
+    images = world / "weak/site_labels.json"
+    other = [{**{k: row[k] for k in row if "categ" not in k}, "category": "cat"} for row in rows]
+    files = autoeval.Predictions(world / "weak/site_predictions.json", reference=other)
+    with pytest.raises(InputError, match="^the list in memory has other categories"):
+        fitted.predict(files, images=images)
+    half = [row for row in rows if row["image_id"] % 2]
+    files = autoeval.Predictions(world / "weak/site_predictions.json", reference=half)
+    (told,) = [w for w in fitted.predict(files, images=images).warnings if "reference: " in w]
+    assert "have no box in the list in memory" in told
