@@ -126,7 +126,7 @@ def test_a_reference_in_memory_is_named_by_its_kind(fitted, world, rows):
     images = world / "weak/site_labels.json"
     other = [{**{k: row[k] for k in row if "categ" not in k}, "category": "cat"} for row in rows]
     files = autoeval.Predictions(world / "weak/site_predictions.json", reference=other)
-    with pytest.raises(InputError, match="^the list in memory has other categories"):
+    with pytest.raises(InputError, match=r"^the list in memory has other categories"):
         fitted.predict(files, images=images)
     half = [row for row in rows if row["image_id"] % 2]
     files = autoeval.Predictions(world / "weak/site_predictions.json", reference=half)
