@@ -238,27 +238,31 @@ def _take_boxes(
     return taken
 
 
-def image_ranks(image_ids: Sequence[str]) -> np.ndarray:
-    """Return the place of each image by ascending id: pycocotools ranks equal scores by it.
+def image_ranks(names: Sequence[str]) -> np.ndarray:
+    """Return the place of each image by ascending id or name.
+
+    By ids pycocotools ranks equal scores. What is drawn at random goes by file names, which stay
+    where tools number images anew.
 
     Parameters
     ----------
-    image_ids : sequence of str
-        Of M images. Ids that are all whole numbers are compared as numbers, others as text.
+    names : sequence of str
+        Ids or file names of M images. Those that are all whole numbers are compared as numbers,
+        others as text.
 
     Returns
     -------
     ndarray of shape (M,), int64
-        From 0; equal ids keep their order.
+        From 0; equal ones keep their order.
 
     Examples
     --------
     >>> image_ranks(["10", "9"]), image_ranks(["b.jpg", "a10.jpg", "a9.jpg"])
     (array([1, 0]), array([2, 0, 1]))
     """
-    keys: Sequence[Any] = image_ids
-    if all(image_id.isdecimal() for image_id in image_ids):
-        keys = [int(image_id) for image_id in image_ids]
+    keys: Sequence[Any] = names
+    if all(name.isdecimal() for name in names):
+        keys = [int(name) for name in names]
     ranks = np.empty(len(keys), np.int64)
     ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
     return ranks

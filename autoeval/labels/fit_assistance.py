@@ -170,8 +170,8 @@ def image_folds(sites: Sequence[Site]) -> list[np.ndarray]:
     """Divide the images of S labelled sets into `FOLDS` folds.
 
     Folds are of whole groups; with a single group of the images of each set at random, drawn by
-    the order of their ids. They do not depend on the names or on the order of the sets, which are
-    numbered by their content, nor on the order in which a file lists images.
+    the order of their file names. They do not depend on the names or on the order of the sets,
+    which are numbered by their content, nor on ids or on the order in which a file lists images.
 
     Parameters
     ----------
@@ -196,8 +196,8 @@ def image_folds(sites: Sequence[Site]) -> list[np.ndarray]:
     folds = []
     for site in sites:
         rng = np.random.default_rng(keys.index(site.evaluation.content_key))
-        ids = [image.image_id for image in site.boxes.images]
-        folds.append((rng.permutation(len(site)) % FOLDS)[image_ranks(ids)])
+        names = [image.file_name for image in site.boxes.images]
+        folds.append((rng.permutation(len(site)) % FOLDS)[image_ranks(names)])
     return folds
 
 
@@ -216,7 +216,7 @@ def pairs_of(site: Site, *, everywhere: bool) -> Iterator[Pair]:
         whose accuracy is wanted most do.
     """
     boxes = site.pool
-    ranks = image_ranks([image.image_id for image in boxes.images])  # the order of a file is none
+    ranks = image_ranks([image.file_name for image in boxes.images])  # the order of a file is none
     for k, ranking in enumerate(site.evaluation.rankings):
         chosen = (ranking.n_true > 0) | everywhere
         shown = (boxes.label == k) & over_threshold(boxes.scores, SCORE_THR)
@@ -354,7 +354,7 @@ def drawn_boxes(boxes: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
         Their places.
     """
     corners, scores = boxes.boxes[usable], boxes.scores[usable]
-    images = image_ranks([image.image_id for image in boxes.images])[boxes.image[usable]]
+    images = image_ranks([image.file_name for image in boxes.images])[boxes.image[usable]]
     words = np.argsort(np.argsort(boxes.categories))[boxes.label[usable]]
     in_order = usable[np.lexsort((*corners.T, scores, words, images))]
     return in_order[np.random.default_rng(0).choice(len(usable), most, replace=False)]

@@ -232,7 +232,7 @@ def match_labels(
     unknown = [image.file_name for image in labels.images if image.image_id not in place_of]
     images = np.array([place_of[image.image_id] for image in in_pool], np.int64)
     # slopes are fitted in folds of these: in which order files list images changes nothing
-    order = np.argsort(image_ranks([image.image_id for image in pool.images])[images])
+    order = np.argsort(image_ranks([image.file_name for image in pool.images])[images])
     in_pool, images = [in_pool[k] for k in order], images[order]
     translated = dict(words) if words else {name: name for name in pool.categories}
     wrong = sorted(set(translated.values()) - set(pool.categories))

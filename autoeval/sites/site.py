@@ -442,7 +442,8 @@ class Site:
     def at_most(self, most: int) -> Self:
         """Keep some of the images, drawn by a fixed seed, where there are too many; in their order.
 
-        Drawn by the order of their ids: in which order a file lists them changes nothing.
+        Drawn by the order of their file names: ids, and in which order a file lists them, change
+        nothing.
 
         Parameters
         ----------
@@ -452,7 +453,7 @@ class Site:
         if len(self) <= most:
             return self
         drawn = np.random.default_rng(0).choice(len(self), most, replace=False)
-        ranks = image_ranks([image.image_id for image in self.boxes.images])
+        ranks = image_ranks([image.file_name for image in self.boxes.images])
         return self.on_images(np.flatnonzero(np.isin(ranks, drawn)))
 
     def with_images(self, images: tuple[LabelledImage, ...]) -> Self:

@@ -132,6 +132,24 @@ def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
     assert [of.code for of in check_confidences([made]).warnings] == ["confidences-say-little"]
 
 
+def test_the_order_and_the_ids_of_a_file_count_for_nothing():
+    """Of chance alone, which decides in which order boxes are matched."""
+    found = random_found(0, n=300)
+    blurred = found.scores + np.random.default_rng(1).normal(0, 0.7, len(found))
+    site = Site(found, truth=truth_from(replace(found, scores=blurred)), name="a")
+    check = check_confidences([labelled_site(site)])
+    assert 0.05 < check.widening < 0.95
+    order, n = np.random.default_rng(2).permutation(len(found)), len(found.images)
+    columns = {name: getattr(found, name)[order] for name in ("image", "label", "boxes", "scores")}
+    images = tuple(replace(one, image_id=f"{n - k}") for k, one in enumerate(found.images))
+    boxes, truth = (
+        replace(found, images=images, **columns),
+        replace(site.truth, images=images),
+    )
+    again = check_confidences([labelled_site(replace(site, boxes=boxes, truth=truth))])
+    assert again.widening == pytest.approx(check.widening, abs=1e-12)
+
+
 def test_few_boxes_by_chance_are_a_warning_and_a_wider_interval():
     """Nine of ten boxes are without a label: of the rest, too few to be sure."""
     full = labelled("a", 3, by=reshuffled)
