@@ -307,7 +307,11 @@ def estimate_site(
         if name:
             rows[column] = np.full(len(scores), name, object)
     n_images, blocks = len(site), site.blocks
-    n_units = n_images if blocks is None else int(blocks.max()) + 1
+    units = blocks
+    if units is None:  # each image is drawn alone, in which order a file lists them or not
+        names = [image.file_name for image in site.boxes.images]
+        units = np.argsort(sorted(range(n_images), key=names.__getitem__))
+    n_units = int(units.max()) + 1
     estimate = estimate_rows(
         regression,
         rows,
@@ -319,7 +323,7 @@ def estimate_site(
     few_blocks: tuple[Notice, ...] = ()
     if estimate.interval_method != checks.NONE_OVER:
         if sampling:
-            std = sampling_std(regression, scores, rows, n_images=n_images, blocks=blocks)
+            std = sampling_std(regression, scores, rows, units)
             estimate = replace(estimate, sampling_std=std)
         if blocks is not None:
             few_blocks = checks.few_blocks(n_images, n_units)
@@ -538,9 +542,7 @@ def sampling_std(
     regression: Regression,
     scores: Sequence[CategoryScores],
     rows: Table,
-    *,
-    n_images: int,
-    blocks: np.ndarray | None,
+    units: np.ndarray,
 ) -> float:
     """Return the standard deviation of the estimate over draws of its images; see `bootstrap_std`.
 
@@ -556,19 +558,15 @@ def sampling_std(
         Of each category of the site.
     rows : Table
         The same as one row a category; see `site_rows`.
-    n_images : int
-        M images of the site.
-    blocks : ndarray of shape (M,), int64 or None
-        Number of the block of time of each image: images of one block are drawn together. By
-        default each image is drawn alone.
+    units : ndarray of shape (M,), int64
+        Number of what each image of the site is drawn with: of its block of time, or its own.
 
     Returns
     -------
     float
         In the unit of the target; NaN with a single image or block.
     """
-    n_units = n_images if blocks is None else int(blocks.max()) + 1
-    counts = resampled_counts(n_images, resamples=RESAMPLES, seed=0, blocks=blocks, dtype=np.uint8)
+    counts = resampled_counts(len(units), resamples=RESAMPLES, seed=0, blocks=units, dtype=np.uint8)
     # how the estimate of each row changes with each of its scores, one score at a time: the
     # regression compares all rows that it is given with each other
     features = regression.features_
@@ -585,7 +583,7 @@ def sampling_std(
             part = slice(start, start + at_once)
             drawn = category.resample(counts[part][:, category.images])
             moved[part] += weight * (values_of(drawn, features) @ of_category)
-    return bootstrap_std(moved, n_units)
+    return bootstrap_std(moved, int(units.max()) + 1)
 
 
 def _left_out(

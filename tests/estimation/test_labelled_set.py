@@ -51,7 +51,8 @@ def sampled(regression, boxes, blocks=None):
     site = replace(boxes, present=WORDS)
     scores = site_scores(site, regression.features_)
     rows = site_rows(scores, site.presence)
-    ours = sampling_std(regression, scores, rows, n_images=N_IMAGES, blocks=blocks)
+    units = np.arange(N_IMAGES) if blocks is None else blocks
+    ours = sampling_std(regression, scores, rows, units)
     again = []
     for times in resampled_counts(N_IMAGES, resamples=200, seed=0, blocks=blocks)[:60]:
         drawn = pd.DataFrame([of.resample(times[None]) for of in scores]).map(lambda of: of[0])
