@@ -115,6 +115,29 @@ def test_labels_of_which_hardly_a_box_is_right_are_refused_as_with_files(tmp_pat
         autoeval.fit(labels, BrightnessDetector(), img_dir=images)
 
 
+@pytest.mark.parametrize("categories", [None, {"mug": [], "drink": ["cup", "pot"]}])
+@pytest.mark.parametrize("by_files", [False, True])
+def test_labels_that_are_spelt_otherwise_are_of_the_words_of_the_detector(
+    fitted, tmp_path, categories, by_files
+):
+    """Half of the categories were left out where a detector was run, or one that was named."""
+    labels, images = write_table(tmp_path / "table")
+    boxes = BrightnessDetector()
+    if by_files:
+        autoeval.detect(boxes, images, tmp_path / "boxes.parquet")
+        boxes = tmp_path / "boxes.parquet"
+    given = {"categories": categories} | ({} if by_files else {"img_dir": images})
+    wanted = autoeval.fit(labels, boxes, **given).table_
+    document = json.loads(labels.read_text())
+    for category in document["categories"][::2]:
+        category["name"] = f" {category['name'].upper()}"
+    labels.write_text(json.dumps(document))
+    spelt = autoeval.fit(labels, boxes, **given)
+    np.testing.assert_array_equal(spelt.table_["mAP"], wanted["mAP"])
+    (site,) = spelt.sites_.read()
+    assert "words-spelt-otherwise" in [w.code for w in (*site.left_out, *spelt.looks_.warnings)]
+
+
 def test_few_labels_are_refused_before_the_detector_is_run(tmp_path):
     """By the rule of prediction files: 8 boxes in 5 images of one category or more."""
     labels, images = write_table(tmp_path / "few", n_images=7)  # a box of each category an image
