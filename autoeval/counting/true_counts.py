@@ -80,29 +80,39 @@ class GroundTruth:
     def named_as(self, ids: Collection[str]) -> GroundTruth:
         """Return the truth by other names of its images.
 
-        Images are joined by their ids, or by their file names, whichever joins more (`match_ids`).
-        If one split has all images that are joined, the truth is that of the split, and a note says
-        so.
+        Images are joined by their ids, or by their file names, whichever joins more (`match_ids`);
+        of as many, the way that joins more of them with their suffix: ``1.jpg`` is the file of this
+        name before it is the image of the id 1. If one split has all images that are joined, the
+        truth is that of the split, and a note says so.
 
         Parameters
         ----------
         ids : collection of str
-            Names of images; a true image that none of them names keeps its id.
+            Names of images; a true image that none of them names keeps its id or, where they are
+            names of files, has that of its file.
         """
         by_id = match_ids(ids, self.images)
         files = {self.file_names.get(i, i): i for i in self.images}
         by_file = match_ids(ids, files)
         names = {i: name for name, i in by_id.items()}
-        if len(by_file) > len(by_id) and len(files) == len(self.images):
-            names = {files[file]: name for name, file in by_file.items()}
+        joined = set(names)
+        if _how_well(by_file) > _how_well(by_id) and len(files) == len(self.images):
+            names = {i: file for file, i in files.items()}
+            names |= {files[file]: name for name, file in by_file.items()}
+            joined = {files[file] for file in by_file.values()}
         kept, notes = set(self.images), self.notes
         for split, members in self.splits.items():
-            if names and set(names) <= set(members):
+            if joined and joined <= set(members):
                 kept &= set(members)
                 notes += (f"The truth is that of the split '{split}', which has all predictions",)
                 break
         images = {names.get(i, i): truth for i, truth in self.images.items() if i in kept}
         return GroundTruth(images, notes)
+
+
+def _how_well(joined: Mapping[str, str]) -> tuple[int, int]:
+    """Return how many names of images are joined, and how many of them with their suffix."""
+    return len(joined), sum(Path(a).name == Path(b).name for a, b in joined.items())
 
 
 def truth_of_points(points: object, size: tuple[int, int] | None = None) -> ImageTruth:

@@ -7,7 +7,7 @@ import pytest
 from counting_files import write_boxes
 from scipy.io import savemat
 
-from autoeval.counting.true_counts import read_truth
+from autoeval.counting.true_counts import GroundTruth, ImageTruth, read_truth
 from autoeval.errors import InputError
 
 POINTS = [[1.5, 2.0], [30.0, 4.0], [7.0, 8.0]]
@@ -98,6 +98,29 @@ def test_the_folder_of_fsc_147_gives_the_split_that_was_predicted(tmp_path):
     assert set(truth.named_as(["2.jpg"]).images) == {"2.jpg", "3.jpg"}
     assert "split 'test'" in truth.named_as(["2"]).notes[-1]
     assert set(truth.named_as(["2.jpg", "4.jpg"]).images) == set(names)
+
+
+def truth_of_files(counts, file_names):
+    images = {image_id: ImageTruth(count) for image_id, count in counts.items()}
+    return GroundTruth(images, file_names=file_names)
+
+
+@pytest.mark.parametrize("folder", ["", "images/"])
+def test_names_of_files_are_no_ids_of_other_images(folder):
+    """The id 1 is of 2.jpg: both ways join all, and one of them takes the counts of others."""
+    truth = truth_of_files(
+        {"1": 20.0, "2": 30.0, "3": 10.0}, {"1": "2.jpg", "2": "3.jpg", "3": "1.jpg"}
+    )
+    names = [f"{folder}{k}.jpg" for k in (1, 2, 3)]
+    assert truth.named_as(names).counts == dict(zip(names, [10.0, 20.0, 30.0], strict=True))
+    assert truth.named_as(["1", "2", "3"]).counts == truth.counts
+
+
+@pytest.mark.parametrize("order", [["1", "2", "3"], ["3", "2", "1"]])
+def test_an_image_that_nobody_names_takes_no_name_of_another(order):
+    counts, files = {"1": 5.0, "2": 6.0, "3": 7.0}, {"1": "0.jpg", "2": "1.jpg", "3": "2.jpg"}
+    truth = truth_of_files({k: counts[k] for k in order}, files)
+    assert truth.named_as(["0", "2"]).counts == {"0": 5.0, "1.jpg": 6.0, "2": 7.0}
 
 
 def test_points_twice_and_outside_the_image_are_named(tmp_path):
