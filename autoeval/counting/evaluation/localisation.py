@@ -96,7 +96,7 @@ def evaluate_points(
     predicted = in_frame_of_truth(name, {i: predicted[i] for i in common_ids}, truth, rescale) | {
         i: image for i, image in predicted.items() if i not in set(common_ids)
     }
-    sizeless, small = list[str](), list[str]()
+    sizeless, small, lone = list[str](), list[str](), list[str]()
     with progress_bar(len(common_ids), f"Matching points of {name}") as bar:
         for image_id in common_ids:
             image, true = predicted[image_id], truth.images[image_id].points
@@ -110,15 +110,17 @@ def evaluate_points(
                 small.append(image_id)
             else:
                 game.update(image_id, true, image.points, size)
-            # Only a point alone in its image needs the size.
-            nap.update(true, image.points, image.scores, size or (1, 1))
+            if size is None and len(true) == 1:  # a point alone is measured by the image
+                lone.append(image_id)
+            else:
+                nap.update(true, image.points, image.scores, size or (1, 1))
             bar.update()
     rows = [
         (f"{measure} within {m.max_distance:g} px", value, len(common_ids))
         for m in matches
         for measure, value in m.compute().items()
     ]
-    rows += [(measure, value, len(common_ids)) for measure, value in nap.compute().items()]
+    rows += [(measure, value, len(nap.scores)) for measure, value in nap.compute().items()]
     if game.by_image:
         errors_by_level = game.compute()
         for level, mean, std in errors_by_level.itertuples(index=False):
@@ -133,6 +135,11 @@ def evaluate_points(
         remedy = "they are not in --images" if images else "give --images, or H and W in the JSON"
         notes.append(
             f"GAME leaves out {len(sizeless)} images of unknown size ({listed(sizeless)}): {remedy}"
+        )
+    if lone:
+        notes.append(
+            f"nAP leaves out {len(lone)} of them, which have one true point, and so no distance to "
+            f"others: {listed(lone)}"
         )
     if small:
         notes.append(

@@ -119,6 +119,25 @@ def test_predicted_points_are_counted_and_placed_and_need_a_truth(points, capsys
     assert "give --truth FILE" in capsys.readouterr().err
 
 
+def test_a_point_alone_in_an_image_of_unknown_size_is_in_no_nap(folder):
+    """Its distance to others is the diagonal, which was taken for that of a pixel."""
+    truth = {"one": [[40, 40]], "two": [[0, 0], [0, 10]]}
+    found = {"one": [[42, 40]], "two": [[0, 1], [0, 40]]}
+    (folder / "truth.json").write_text(json.dumps(truth))
+    (folder / "net.json").write_text(json.dumps(found))
+    predicted = read_point_predictions("net.json")
+    result = evaluate_points("net", predicted, read_truth(folder / "truth.json"))
+    table = result.table.set_index("measure")
+    # of two: the first of two equally scored predictions is 1 px off, a tenth of the distance
+    assert table.loc["nAP@0.5", "images"] == 1 and table.loc["nAP@0.5", "value"] == 0.25
+    assert any(note.startswith("nAP leaves out 1 ") and "one" in note for note in result.notes)
+    sized = {name: {"points": points, "H": 60, "W": 80} for name, points in found.items()}
+    (folder / "net.json").write_text(json.dumps(sized))
+    predicted = read_point_predictions("net.json")
+    table = evaluate_points("net", predicted, read_truth(folder / "truth.json")).table
+    assert table.set_index("measure").loc["nAP@0.5", "images"] == 2
+
+
 def page():
     with open("count_evaluation/report.html", encoding="utf-8") as stream:
         return stream.read()
