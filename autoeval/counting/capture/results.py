@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.capture.answers import Extraction, extract_count
-from autoeval.counting.capture.split import CaptureSplit
+from autoeval.counting.capture.split import CaptureItem, CaptureSplit
 from autoeval.counting.capture.task_run import CHOICE, CaptureTask
 from autoeval.counting.measures.bootstrap import bootstrap_mean
 from autoeval.counting.measures.count_errors import smape, smape_terms
@@ -101,9 +101,10 @@ def read_answers(path: PathLike, *, task: str = "total-occluded") -> list[dict]:
 def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[Row]) -> TaskResult:
     """Put the answers of one model to one task beside the truth; what is odd becomes a warning.
 
-    Items without an answer stay as ``missing``; of several answers to one question the last counts.
-    Of several samples, the commonest answer is the value and its share of all, skipped ones
-    included, the confidence.
+    Items without an answer stay as ``missing``; of several answers to one question the last counts;
+    answers about an image of the same name with another box are left out. Of several samples, the
+    commonest answer is the value, of equally common ones that of the first sample, and its share of
+    all, skipped ones included, the confidence.
 
     Parameters
     ----------
@@ -127,7 +128,8 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
     rows = list(rows)
     names = match_ids({row["image_file"] for row in rows}, items)
     rows = [{**row, "image_file": names.get(row["image_file"], row["image_file"])} for row in rows]
-    kept, warnings = _one_each(rows, items)
+    elsewhere = [row for row in rows if _of_another_box(row, items)]
+    kept, warnings = _one_each((row for row in rows if not _of_another_box(row, items)), items)
     for row in kept:
         name, stated = row["image_file"], row.get("ground_truth")
         read = _read(row, task)
@@ -148,6 +150,12 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
         for name, item in items.items()
     ]
     frame = pd.DataFrame(records)
+    if elsewhere:
+        names = listed(list(dict.fromkeys(row["image_file"] for row in elsewhere)))
+        warnings.append(
+            f"{len(elsewhere)} answers are about images of another split, which have the names of "
+            f"these and other boxes: {names}"
+        )
     if bad:
         value_name = "pattern" if task.kind == CHOICE else "count"
         warnings.append(
@@ -265,7 +273,8 @@ def _one_each(rows: Iterable[Row], names: Container[str]) -> tuple[list[Row], li
         if before is not None and is_done(before):
             if not is_done(row):
                 continue
-            times[name] += 1
+            if "key" not in row or row["key"] != before.get("key"):  # not one that was read again
+                times[name] += 1
         answers[place] = row
     warnings = []
     if times:
@@ -279,7 +288,17 @@ def _one_each(rows: Iterable[Row], names: Container[str]) -> tuple[list[Row], li
     return list(answers.values()), warnings
 
 
+def _of_another_box(row: Row, items: Mapping[str, CaptureItem]) -> bool:
+    """Return whether an answer says of which box it is, and that of the item is another."""
+    item = items.get(row["image_file"])
+    if item is None or "box" not in row:
+        return False
+    return row["box"] != (None if item.box is None else item.box.tolist())
+
+
 def _combine(rows: Sequence[Row], task: CaptureTask) -> dict[str, Any]:
+    # in the order of the samples, whichever was answered first
+    rows = sorted(rows, key=lambda row: row.get("sample", 0))
     answered = [row for row in rows if is_done(row)]
     if not answered:
         return {"value": None, "status": FAILED if rows else MISSING, "confidence": np.nan}

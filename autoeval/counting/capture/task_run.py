@@ -232,6 +232,7 @@ def _answer(
         "sample": query.sample,
         "model": counter.name,
         "context": query.context,
+        "box": None if query.item.box is None else query.item.box.tolist(),
     }
     try:
         if task.variant == INPAINTED and options.inpainter and query.item.box is not None:

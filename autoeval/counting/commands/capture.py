@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -251,10 +252,14 @@ def ask_counters(
         workers=asking.get("workers") or 1,
         inpainter=load_inpainter(inpainter) if inpainter else None,
     )
+    wording = {
+        "prompts": None if prompts is None else sha256(Path(prompts).read_bytes()).hexdigest(),
+        "prompts_of": None if prompts_of == "default" else prompts_of,
+    }
     failed = 0
     for model, settings in loaded:
         folder = Path(work_dir) / folder_name(model.name)
-        settings |= {"extractor": extractor, "inpainter": inpainter}
+        settings |= {"extractor": extractor, "inpainter": inpainter, **wording}
         check_same_run(folder / "settings.json", settings)
         for capture_task in tasks:
             note_limit(folder, capture_task.name, limit)

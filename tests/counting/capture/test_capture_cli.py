@@ -121,6 +121,36 @@ def test_settings_of_a_model_must_not_change_within_a_folder(split, tmp_path, ca
     assert written and not any(KEY.encode() in path.read_bytes() for path in written)
 
 
+def test_wording_must_not_change_within_a_folder(split, tmp_path, capsys, serve):
+    server = serve(ok("6"))
+    words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--work-dir", tmp_path / "out"]
+    words += ["--task", "total-occluded", "--cfg-options", f"counter.url={server.url}"]
+    assert capture(*words) == capture(*words, "--prompts-of", "default") == 0
+    assert capture(*words, "--prompts-of", "molmo") == 2
+    assert "prompts_of" in capsys.readouterr().err
+    mine = tmp_path / "mine.py"
+    mine.write_text((CONFIGS / "prompts.py").read_text())
+    assert capture(*words, "--prompts", mine) == 2
+    assert "prompts" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("drawn_here")
+def test_answers_about_another_split_with_the_same_names_are_left_out(split, tmp_path, capsys):
+    """The same images behind other boxes, asked last in the same folder."""
+    other = tmp_path / "other"
+    drawn = ("--counts", "6", "--patterns", "triangle", "--size", "100", "--seed", "1")
+    assert capture("generate", other, *drawn) == 0
+    config, answers = CONFIGS / "visible_only.py", tmp_path / "answers"
+    for asked in (split, other):
+        assert capture("run", asked, "--counter", config, "--work-dir", answers) == 0
+    for asked in (split, other):
+        assert capture("report", asked, answers, "--work-dir", tmp_path / "report") == 0
+        table = pd.read_csv(tmp_path / "report/measures.csv").set_index("task")
+        hidden = [item.num_occluded for item in open_split(asked).items]
+        expected = np.mean([100 * n / (12 - n) for n in hidden])
+        assert table.loc["total-occluded", "sMAPE"] == pytest.approx(expected)
+
+
 def test_a_limited_run_goes_on_and_workers_change_no_answer(split, tmp_path, capsys):
     words = ["run", split, "--counter", CONFIGS / "visible_only.py", "--task", "total-occluded"]
     assert capture(*words, "--work-dir", tmp_path / "one") == 0

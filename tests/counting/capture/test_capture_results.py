@@ -105,6 +105,30 @@ def test_sampled_and_stated_confidence_by_hand(split):
     assert reliability(result_of(split, ROWS)).empty
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]])
+def test_of_equally_common_answers_that_of_the_first_sample_is_the_value(split, order):
+    values = [8, 7, 7, 8]
+    rows = [row("a.png", values[k], task="sampled-occluded", sample=k) for k in order]
+    frame = result_of(split, rows, "sampled-occluded").frame.set_index("image_file")
+    assert frame.loc["a.png", "value"] == 8 and frame.loc["a.png", "confidence"] == 0.5
+
+
+def test_answers_about_another_box_and_texts_that_were_read_again(split):
+    box = split.items[0].box
+    own = None if box is None else box.tolist()
+    rows = [
+        row("a.png", 9, key="old", box=own),
+        row("a.png", 7, key="old", box=own),  # read again by other rules
+        row("a.png", 4, key="other", box=[1, 2, 3, 4]),
+        row("b.png", 5),
+    ]
+    result = result_of(split, rows)
+    values = result.frame.set_index("image_file")["value"]
+    assert values["a.png"] == 7 and values["b.png"] == 5
+    assert not any("more than once" in text for text in result.warnings)
+    assert any("1 answers" in text and "a.png" in text for text in result.warnings)
+
+
 def test_patterns_are_measured_by_accuracy(split):
     answers = ("circle", "rectangle", None, "triangle")
     given = zip(NAMES, answers, strict=True)
