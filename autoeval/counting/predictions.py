@@ -43,7 +43,8 @@ def read_columns(
 ) -> pd.DataFrame:
     """Read a table of one row for each image.
 
-    A first row of words without a number is a header, whose names are those of `ALIASES`.
+    A first row of words without a number is a header, whose names are those of `ALIASES`; of several
+    for one thing the first of `ALIASES` counts, wherever it stands.
 
     Parameters
     ----------
@@ -68,14 +69,12 @@ def read_columns(
     frame = _read(path)
     if frame.columns.dtype == object or frame.columns.dtype == "str":
         columns = {}
+        lower = {str(column).lower(): column for column in reversed(frame.columns)}
+        if count_means == "pred" and "count" in lower and not {*ALIASES["pred"]} & {*lower}:
+            columns["pred"] = frame[lower.pop("count")]
         for name, aliases in ALIASES.items():
-            if matching := [c for c in frame.columns if str(c).lower() in aliases]:
+            if matching := [lower[alias] for alias in aliases if alias in lower]:
                 columns[name] = frame[matching[0]]
-        counted = [c for c in frame.columns if str(c).lower() == "count"]
-        if count_means == "pred" and counted and "pred" not in columns:
-            columns["pred"] = frame[counted[0]]
-            if columns["target"].name == counted[0]:
-                del columns["target"]
         if "id" not in columns or len(columns) < 2:
             accepted = "; ".join(f"{n}: {', '.join(names)}" for n, names in ALIASES.items())
             raise InputError(

@@ -49,6 +49,24 @@ def test_semicolons_tabs_and_other_names_of_columns(tmp_path, text):
     assert predictions.pred.tolist() == [12.5, 1]
 
 
+@pytest.mark.parametrize("names", ["name,label,id,target,pred", "label,target,name,id,pred"])
+def test_of_several_columns_for_one_thing_the_plainest_counts_wherever_it_stands(tmp_path, names):
+    cells = {"name": "net", "label": "7", "id": "a", "target": "10", "pred": "12.5"}
+    row = ",".join(cells[name] for name in names.split(","))
+    predictions = read_predictions(write(tmp_path / "m.csv", f"{names}\n{row}\n"))
+    assert predictions.ids == ("a",) and predictions.target.tolist() == [10]
+
+
+@pytest.mark.parametrize("names", ["id,count,gt", "id,gt,count"])
+def test_a_counted_number_leaves_the_true_ones_to_be_compared(tmp_path, names):
+    cells = {"id": "a", "count": "3", "gt": "5"}
+    row = ",".join(cells[name] for name in names.split(","))
+    path = write(tmp_path / "m.csv", f"{names}\n{row}\n")
+    assert read_predictions(path, {"a": 5.0}).pred.tolist() == [3]
+    with pytest.raises(InputError, match="differ from the truth"):
+        read_predictions(path, {"a": 6.0})
+
+
 def test_a_count_is_the_predicted_one_where_there_is_a_truth(tmp_path):
     path = write(tmp_path / "m.csv", "image,count\na.jpg,3\nb.jpg,4\n")
     assert read_predictions(path, {"a": 3.0, "b": 6.0}).pred.tolist() == [3, 4]
