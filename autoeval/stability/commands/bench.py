@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.errors import InputError
+
 if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike
 
@@ -40,10 +42,13 @@ def bench(
     from autoeval.stability.methods.score_rows import read_scores
     from autoeval.stability.reports.method_comparison import compare_methods
 
-    tables = {
-        path.name if path.is_dir() else f"{path.parent.name}_{path.stem}": read_scores(path)
-        for path in map(Path, scores)
-    }
+    paths = [Path(path) for path in scores]
+    names = [path.name if path.is_dir() else f"{path.parent.name}_{path.stem}" for path in paths]
+    if len(set(names)) < len(names):  # folders of one name in several
+        names = ["_".join(path.with_suffix("").parts).lstrip("/_") for path in paths]
+    if len(set(names)) < len(names):
+        raise InputError(f"The same score table was given twice: {', '.join(map(str, paths))}.")
+    tables = {name: read_scores(path) for name, path in zip(names, paths, strict=True)}
     methods = list(method) or list(compared_methods())
     comparison = compare_methods(tables, methods, target=target, level=level)
     print(f"{comparison.text}\n{written_files(comparison.write(Path(work_dir)))}")
