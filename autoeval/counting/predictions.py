@@ -43,8 +43,8 @@ def read_columns(
 ) -> pd.DataFrame:
     """Read a table of one row for each image.
 
-    A first row of words without a number is a header, whose names are those of `ALIASES`; of several
-    for one thing the first of `ALIASES` counts, wherever it stands.
+    A first row of words without a number is a header, whose names are those of `ALIASES`; of
+    several for one thing the first of `ALIASES` counts, wherever it stands.
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ def choose_gamma(
     Parameters
     ----------
     counts : array-like of shape (N,)
-        Whole counts from 0 up, of training images.
+        Whole counts from 0 up, of training images, in any order.
     fit : callable
         Way of binning: bins of counts and a gamma, such as `paper_bins`.
     likelihood : {"histogram", "multinomial"}
@@ -173,7 +173,7 @@ def choose_gamma(
     """
     if likelihood not in LIKELIHOODS:
         raise InputError(f"Expected likelihood one of {[*LIKELIHOODS]} but got {likelihood!r}.")
-    counts = whole_counts(counts)
+    counts = np.sort(whole_counts(counts))
     splits = [[_split(counts, ratio, seed, k) for k in range(n_shuffles)] for ratio in ratios]
     means = np.zeros((len(gammas), len(ratios)))
     with progress_bar(means.size * n_shuffles, "Choosing gamma", unit="split") as bar:

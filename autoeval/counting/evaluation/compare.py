@@ -75,10 +75,12 @@ def compare_models(
         best = values == values.min(axis=1, keepdims=True)
         won = [names[row.argmax()] if row.sum() == 1 else TIE for row in best]
         per_bin[winner] = np.where(per_bin["n"] > 1, won, ONE_IMAGE)
-    target, draws = first.counted.target, {"n_resamples": n_resamples, "seed": seed}
+    # Images are drawn by their names, so that the order of a file changes no interval.
+    order, draws = np.argsort(first.counted.ids), {"n_resamples": n_resamples, "seed": seed}
+    target, preds = first.counted.target[order], [e.counted.pred[order] for e in evaluations]
     pairs = [
-        {"A": a.name, "B": b.name} | compare_paired(target, a.counted.pred, b.counted.pred, **draws)
-        for a, b in combinations(evaluations, 2)
+        {"A": names[a], "B": names[b]} | compare_paired(target, preds[a], preds[b], **draws)
+        for a, b in combinations(range(len(names)), 2)
     ]
     return CountComparison(per_bin, pd.DataFrame(pairs))
 

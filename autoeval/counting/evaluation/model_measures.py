@@ -278,7 +278,8 @@ def pooled_std_warnings(evaluations: Iterable[CountEvaluation]) -> list[str]:
             finer = np.sort([*edges, *(edges[:-1] + edges[1:]) / 2])  # split in the middle
             binned = [bins, CountBins(coarser), CountBins(tuple(finer))]
             stds = [pooled(bin_table(target, pred, some, mode))[1] for some in binned]
-            stds.append(np.abs(pred - target).std())
+            inside = (bins.assign_nearest(target) == bins.assign(target)) | (mode == "paper")
+            stds.append(np.abs(pred - target)[inside].std())
             notes.append(f"{counted.name} " + ", ".join(f"{value:.4g}" for value in stds))
     if not notes:
         return []

@@ -110,6 +110,16 @@ def test_the_best_of_all_poisson_partitions_is_found(gamma):
     assert list(poisson_bins(counts, gamma).edges) == expected
 
 
+def test_gamma_does_not_depend_on_the_order_of_the_images():
+    rng = np.random.default_rng(0)
+    counts = rng.geometric(0.02, 60)
+    tables = [
+        choose_gamma(order, paper_bins, gammas=(0.1, 0.5), n_shuffles=3).table
+        for order in (counts, rng.permutation(counts))
+    ]
+    assert tables[0].equals(tables[1])
+
+
 def test_gamma_decides_the_number_of_bins():
     counts = np.array([0, 3, 3, 40])
     assert len(paper_bins(counts, 0.05)) < 10

@@ -58,6 +58,34 @@ def test_the_note_on_the_pooled_std_begins_with_that_of_the_table(mode):
     assert stated == pytest.approx(evaluation.measures["pooled std"], rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("mode", "errors"), [("paper", [0, 1, 0, 3, 10]), ("released", [0, 1, 0, 3])]
+)
+def test_the_pooled_std_on_one_bin_is_of_the_images_that_the_mode_pools(mode, errors):
+    (note,) = pooled_std_warnings([evaluate([0, 5, 6, 6, 20], mode=mode)])
+    assert float(note.rsplit(", ", 1)[1]) == pytest.approx(np.std(errors), rel=1e-3)
+
+
+def test_no_interval_depends_on_the_order_of_the_images():
+    rng = np.random.default_rng(0)
+    target = rng.integers(0, 10, 40)
+    ids = np.array([f"i{k}" for k in range(40)])
+    columns = target, target + rng.integers(-3, 4, 40), target + rng.integers(-3, 4, 40)
+
+    def compared(order):
+        truth, a, b = (column[order].astype(float) for column in columns)
+        names = tuple(ids[order])
+        models = [CountPredictions(n, names, truth, p) for n, p in (("a", a), ("b", b))]
+        evaluations = [evaluate_counts(model, BINS, n_resamples=50) for model in models]
+        pairs = compare_models(evaluations, n_resamples=50).pairs.iloc[0]
+        return [
+            *pairs[["MAE A - B", "low", "high", "Wilcoxon p"]],
+            evaluations[0].intervals["MAE"].low,
+        ]
+
+    assert compared(np.arange(40)) == pytest.approx(compared(rng.permutation(40)))
+
+
 def test_a_skipped_answer_costs_smape_only():
     evaluation = evaluate([0, 4, 6, np.nan, 30])
     assert evaluation.measures["MAE"] == 0 and evaluation.measures["sMAPE"] == 20
