@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -318,6 +319,11 @@ class FileCounter:
             self.name = name or str(table.attrs["name"])
             self.counts = table["count"].to_dict()
         self._ids = {image_id: image_id for image_id, _ in self.counts}
+
+    @property
+    def fingerprint(self) -> str:
+        """Another for other counts."""
+        return hashlib.sha256(repr(sorted(self.counts.items())).encode()).hexdigest()
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Return the count on file; a missing number is a skipped answer.

@@ -38,8 +38,9 @@ def load_counter(
     Returns
     -------
     tuple of Counter and dict
-        Answers depend on the ``counter``, its arguments, and on the ``fingerprint`` of the detector
-        where there is one; of a function on the file's content.
+        Answers depend on the ``counter``, its arguments, and on the ``fingerprint`` of the counter
+        or its detector where there is one; of a function, and of what is made in a file beside the
+        config, on the content of that file.
 
     Raises
     ------
@@ -75,6 +76,9 @@ def load_counter(
     _check_counter(counter, f"{path}: {arguments['type']}")
     model = counter if hasattr(counter, "fingerprint") else getattr(counter, "detector", None)
     fingerprint = getattr(model, "fingerprint", None)
+    source = Path(getattr(sys.modules[make.__module__], "__file__", None) or os.devnull)
+    if fingerprint is None and source.resolve().parent == Path(path).resolve().parent:
+        fingerprint = hashlib.sha256(source.read_bytes()).hexdigest()
     return counter, {"counter": arguments, "fingerprint": fingerprint}
 
 

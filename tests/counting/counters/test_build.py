@@ -96,6 +96,23 @@ def test_modules_beside_a_config_are_found(tmp_path):
     assert load_counter(path)[0].count(IMAGE, "x", {"image_id": "a.jpg"}).count == 3
 
 
+def test_answers_depend_on_the_counts_of_a_file_and_on_code_beside_the_config(tmp_path):
+    kind, file = "autoeval.counting.counters.adapters.FileCounter", tmp_path / "counts.csv"
+    path = write(tmp_path, f"counter = dict(type='{kind}', predictions='{file}')")
+    settings = []
+    for text in ("a,3\nb,4\n", "b,4\na,3\n", "a,3\nb,5\n"):
+        file.write_text(text)
+        settings.append(load_counter(path)[1])
+    assert settings[0] == settings[1] != settings[2]
+    code = MODULE.replace('    fingerprint = "f1"\n', "")
+    path = write(tmp_path, "counter = dict(type='counters_of_mine.Fixed', value=3)")
+    settings = []
+    for more in ("", "", "# changed\n"):
+        (tmp_path / "counters_of_mine.py").write_text(code + more)
+        settings.append(load_counter(path)[1])
+    assert settings[0] == settings[1] != settings[2] and len(settings[0]["fingerprint"]) == 64
+
+
 class Detector:
     """Boxes an object as a car (.9) and a truck (.8), another as a bus, and a person on both."""
 
