@@ -165,14 +165,21 @@ class CountingSet:
         Parameters
         ----------
         image_ids : iterable of str
-            With or without suffix.
+            Whole, or without folder and suffix; what so names several images names none.
         reason : str
             For `excluded`.
         """
-        named = {Path(name).stem: name for name in self.by_id} | {name: name for name in self.by_id}
+        times = Counter(Path(name).stem for name in self.by_id)
+        named = {Path(name).stem: name for name in self.by_id if times[Path(name).stem] == 1}
+        named |= {name: name for name in self.by_id}
         wanted = list(image_ids)
         unknown = [name for name in wanted if name not in named]
-        notes = left_out({"excluded images that the set does not have": unknown})
+        several = [name for name in unknown if name in times]
+        reasons = {
+            "excluded images that the set does not have": [n for n in unknown if n not in times],
+            "names of several images, of which none was excluded": several,
+        }
+        notes = left_out(reasons)
         excluded = {**self.excluded, **{named[w]: reason for w in wanted if w in named}}
         return replace(self, excluded=excluded, warnings=(*self.warnings, *notes))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -338,7 +339,8 @@ def tiles_on_file(
     Parameters
     ----------
     folder : Path
-        With maps (H, W) of any size as ``IMAGE_CLASS.npy``; negative values are taken as 0.
+        With maps (H, W) of any size as ``IMAGE_CLASS.npy``; negative values are taken as 0. None is
+        read of images that differ in folder or suffix alone.
     counting_set : CountingSet
     divisions : int
         The grid has 2^d x 2^d tiles.
@@ -356,13 +358,18 @@ def tiles_on_file(
     if not folder.is_dir():
         return {}, []
     tiles, missing = {}, []
+    stems = Counter(Path(image.image_id).stem for image in counting_set.images)
     for image in counting_set.kept:
+        stem = Path(image.image_id).stem
         for name in image.points:
-            path = folder / f"{Path(image.image_id).stem}_{name}.npy"
-            if path.is_file():
+            path = folder / f"{stem}_{name}.npy"
+            if path.is_file() and stems[stem] == 1:
                 result = CountResult(float("nan"), density=read_density(path))
                 tiles[image.image_id, name] = tile_counts(result, 0, 0, divisions=divisions)
             else:
                 missing.append(path.name)
-    text = f"{folder.name}: no map for {len(missing)} classes of images ({listed(missing)})"
+    text = (
+        f"{folder.name}: no map, or one name for several images, for {len(missing)} classes of "
+        f"images ({listed(missing)})"
+    )
     return tiles, [text] if missing and tiles else []

@@ -12,6 +12,8 @@ from counting_files import edit_json, write_boxes
 
 from autoeval.counting.praco.data import (
     CocoPart,
+    CountedImage,
+    CountingSet,
     load_coco_classes,
     load_counting_set,
     load_fsc147,
@@ -95,6 +97,15 @@ def test_an_image_of_two_classes_is_refused_and_odd_points_are_named(fsc147):
     annotation = fsc147 / "annotation_FSC147_384.json"
     edit_json(annotation, lambda points: points["1.jpg"]["points"].append([0.5, 1.0]))
     assert load_fsc147(fsc147).warnings == ("1 true points are given twice, in 1 images: 1.jpg",)
+
+
+def test_a_name_of_several_images_excludes_none_and_is_named():
+    points = {"a": np.zeros((1, 2))}
+    images = tuple(CountedImage(n, Path(n), points) for n in ("x/1.jpg", "y/1.jpg", "y/2.jpg"))
+    counting_set = CountingSet("all", ("a", "b"), images).exclude(["1", "2"])
+    assert set(counting_set.excluded) == {"y/2.jpg"}
+    assert counting_set.warnings == ("names of several images, of which none was excluded: 1 (1)",)
+    assert set(counting_set.exclude(["x/1.jpg"]).excluded) == {"y/2.jpg", "x/1.jpg"}
 
 
 def test_exclusion_lists_and_images_without_objects(fsc147, tmp_path):

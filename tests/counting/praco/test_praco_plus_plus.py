@@ -1,12 +1,15 @@
 """PrACo++ on two images worked out by hand."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from autoeval.counting.counters import CountResult
+from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.praco.mosaic_run import tile_counts, tiles_of_points
-from autoeval.counting.praco.plus_plus import plus_plus, plus_plus_by_image
+from autoeval.counting.praco.plus_plus import plus_plus, plus_plus_by_image, tiles_on_file
 from autoeval.counting.praco.praco_measures import localised
 from autoeval.errors import InputError
 
@@ -58,6 +61,16 @@ def test_an_image_with_every_class():
     near = by_image.assign(near_one=[np.nan, 1.0])
     assert plus_plus(near)["PCCN one at a time"] == 100
     assert plus_plus(near, "released")["PCCN one at a time"] == 50
+
+
+def test_a_map_is_of_no_image_whose_name_another_shares(tmp_path):
+    np.save(tmp_path / "1_a.npy", np.ones((8, 8)))
+    np.save(tmp_path / "2_a.npy", np.ones((8, 8)))
+    points = {"a": np.zeros((1, 2))}
+    images = tuple(CountedImage(n, Path(n), points) for n in ("x/1.jpg", "y/1.jpg", "y/2.jpg"))
+    tiles, notes = tiles_on_file(tmp_path, CountingSet("all", ("a", "b"), images), 1)
+    assert tiles == {("y/2.jpg", "a"): [16.0] * 4}
+    assert len(notes) == 1 and "2 classes" in notes[0]
 
 
 def test_tiles_of_points_and_of_a_map_agree():
