@@ -154,11 +154,16 @@ class Evaluation:
 
     @cached_property
     def content_key(self) -> str:
-        """Digest of boxes and labels, in whatever order and whatever they are called."""
+        """Digest of boxes and labels, in whatever order and whatever they are called.
+
+        Its first half is of the scores alone, so that sites are numbered by it alike in any unit of
+        coordinates.
+        """
         digest, boxes = hashlib.sha256(), self.boxes
         for rows in (np.column_stack([boxes.boxes, boxes.scores]), self.truth.boxes):
             digest.update(np.ascontiguousarray(rows[np.lexsort(rows.T)]).tobytes())
-        return digest.hexdigest()
+        of_scores = hashlib.sha256(np.sort(boxes.scores.astype(np.float64)).tobytes())
+        return f"{of_scores.hexdigest()} {digest.hexdigest()}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from autoeval.labels.fit_assistance import (
     _mixing_weights,
     drawn_boxes,
     fit_assistance,
+    image_folds,
     pairs_of,
 )
 from autoeval.labels.labelled_estimate import estimate_with_labels
@@ -54,6 +55,22 @@ def test_what_is_drawn_does_not_depend_on_the_order_of_a_file():
     turned = replace(site, boxes=replace(other, categories=boxes.categories), truth=truth)
     kept = [[image.image_id for image in made.at_most(20).pool.images] for made in (site, turned)]
     assert len(kept[0]) == 20 and set(kept[0]) == set(kept[1])
+
+
+@pytest.mark.parametrize("groups", [1, 6])
+def test_folds_do_not_depend_on_the_unit_of_coordinates_or_the_order_of_sites(groups):
+    sites = [replace(make_site(k), group=f"group {k % groups}") for k in range(12)]
+
+    def resized(site, factor):
+        larger = replace(site.boxes, boxes=factor * site.boxes.boxes)
+        truth = replace(site.truth, boxes=factor * site.truth.boxes)
+        return replace(site, boxes=larger, truth=truth)
+
+    usual = image_folds(sites)
+    for factor in (2, 1 / 3):
+        folds = image_folds([resized(site, factor) for site in sites[::-1]])
+        for before, after in zip(usual, folds[::-1], strict=True):
+            np.testing.assert_array_equal(before, after)
 
 
 def test_one_site_of_one_category_is_enough():
