@@ -336,8 +336,8 @@ def fit_box_model(
 def drawn_boxes(boxes: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
     """Draw some of more boxes by a fixed seed.
 
-    They are drawn by images, categories and what boxes are, so that the order of a file changes
-    nothing.
+    They are drawn by images and what boxes are, so that the order of a file changes nothing, nor do
+    the words of categories, by which equal boxes alone are told apart.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def drawn_boxes(boxes: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
     corners, scores = boxes.boxes[usable], boxes.scores[usable]
     images = image_ranks([image.file_name for image in boxes.images])[boxes.image[usable]]
     words = np.argsort(np.argsort(boxes.categories))[boxes.label[usable]]
-    in_order = usable[np.lexsort((*corners.T, scores, words, images))]
+    in_order = usable[np.lexsort((words, *corners.T, scores, images))]
     return in_order[np.random.default_rng(0).choice(len(usable), most, replace=False)]
 
 

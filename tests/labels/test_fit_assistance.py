@@ -51,6 +51,8 @@ def test_what_is_drawn_does_not_depend_on_the_order_of_a_file():
     second = drawn_boxes(other, np.flatnonzero(other.scores > 0.2), 50)
     assert len(set(first.tolist())) == 50 and np.isin(first, usable).all()
     np.testing.assert_array_equal(boxes.boxes[first], other.boxes[second])
+    words = replace(boxes, categories=("vehicle", "bus"))
+    np.testing.assert_array_equal(drawn_boxes(words, usable, 50), first)
     truth = replace(site.truth, images=images, image=place[site.truth.image])
     turned = replace(site, boxes=replace(other, categories=boxes.categories), truth=truth)
     kept = [[image.image_id for image in made.at_most(20).pool.images] for made in (site, turned)]
