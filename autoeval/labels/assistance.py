@@ -32,7 +32,12 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.coco_evaluation import AT_HALF, match_weighted, top_detections
+from autoeval.accuracy.coco_evaluation import (
+    AT_HALF,
+    image_ranks,
+    match_weighted,
+    top_detections,
+)
 from autoeval.accuracy.measures import RankedDetections, influence_function
 from autoeval.boxes import Boxes, over_threshold
 from autoeval.detections import CONFIDENT, SCORE_THR
@@ -112,12 +117,13 @@ class ProbableLabels:
         sorted_truth = labels.label[by_label]
         label_starts = np.searchsorted(sorted_truth, numbers, "left")
         label_ends = np.searchsorted(sorted_truth, numbers, "right")
-        ranked = []
+        ranked, ranks = [], image_ranks([image.image_id for image in boxes.images])
         for k in numbers:
             rows, mine = slice(starts[k], ends[k]), by_label[label_starts[k] : label_ends[k]]
             # the expected number of objects of each image: the sum of their probabilities
             n_true = np.bincount(labels.image[mine], self.probabilities[mine], minlength=n_images)
-            ranked.append(RankedDetections.of(scores[rows], image[rows], hits[:, rows], n_true))
+            of_category = scores[rows], image[rows], hits[:, rows], n_true
+            ranked.append(RankedDetections.of(*of_category, ranks=ranks))
         return ranked
 
     def disagreement(self, boxes: Boxes, right: np.ndarray) -> np.ndarray:
@@ -482,12 +488,13 @@ def expected_rankings(
         One for each category. The number of objects of an image is the sum of its probabilities at
         IoU .5 and of the false negatives, a float.
     """
-    rankings = []
+    rankings, ranks = [], image_ranks([image.image_id for image in boxes.images])
     for k, missed in enumerate(n_missed):
         mine = boxes.label == k
         image, right = boxes.image[mine], probabilities[:, mine]
         n_true = np.bincount(image, right[AT_HALF], minlength=len(missed)) + missed
-        rankings.append(RankedDetections.of(boxes.scores[mine], image, right, n_true))
+        of_category = boxes.scores[mine], image, right, n_true
+        rankings.append(RankedDetections.of(*of_category, ranks=ranks))
     return rankings
 
 
