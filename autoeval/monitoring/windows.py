@@ -397,7 +397,7 @@ def baseline_of(
     taken = images["taken"]
     text = text or (USUAL if taken.notna().any() else USUAL_UNTIMED)
     first = [int(window.places[0]) for window in windows]
-    unit = text[-1]
+    unit, of_day = text[-1], ""
     if text.isdecimal():
         n, full = int(np.searchsorted(first, int(text))), len(images) >= int(text)
         progress = f"has {len(images)} of {counted(int(text), 'image')}"
@@ -411,10 +411,15 @@ def baseline_of(
     else:
         end = pd.Timestamp(datetime.fromisoformat(text))
         n, full = int((taken.iloc[first] < end).sum()), bool((taken >= end).any())
-        before = f"has {counted(int((taken < end).sum()), 'image')} before that day"
-        progress = f"{before}{'' if full else ', and none is later'}; {FEWEST} are needed"
-    if full and sum(len(window.places) for window in windows[:n]) >= FEWEST:
+        n_before, of_day = int((taken < end).sum()), " before that day"
+        progress = (
+            f"has {counted(n_before, 'image')}{of_day}, and none is later; {FEWEST} are needed"
+        )
+    n_images = sum(len(window.places) for window in windows[:n])
+    if full and n_images >= FEWEST:
         return n, ""
+    if full:
+        progress = f"has {counted(n_images, 'image')}{of_day}; {FEWEST} are needed"
     better = would_be_full(images, now)
     progress += f"; with {better} it would be full now" if better else ""
     return n, f"the baseline ({text}) {progress}"

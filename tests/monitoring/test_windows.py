@@ -132,6 +132,10 @@ def test_how_far_a_baseline_is_and_what_would_be_full():
     )
     later = progress("2026-04-01", taken)
     assert "has 30 images before that day, and none is later; 8 are needed" in later
+    few = hours(9, start="2026-03-02 00:00", minutes=720)  # two a day
+    for baseline, n_images in (("2d", 4), ("1", 2), ("30h", 4)):  # it said "has 5 of 2 days"
+        said = progress(baseline, few)
+        assert said.startswith(f"the baseline ({baseline}) has {n_images} images; 8 are needed")
     untimed = progress("7d", taken.assign(taken=pd.NaT))
     assert untimed == "the baseline (7d) needs times, and no image has one"
     assert would_be_full(hours(48, start="2026-03-02 00:00"), NOW) == "--by day --baseline 1d"
