@@ -245,7 +245,9 @@ def monitor(
                 index = store.index()
                 stores[1].forget(index["name"][~index["kept"]])
             sites = sites_of_records((fitted, candidate_fit), stores, of_sites)
-        table, not_compared = compare_at_sites(fitted, candidate_fit, sites, known=against_known)
+        table, not_compared = compare_at_sites(
+            fitted, candidate_fit, sites, level=fitted.level, known=against_known
+        )
         monitored = replace(monitored, candidate=(table, (*lost, *not_compared)))
     return replace(monitored, pictures={image.image_id: image.path for image in files})
 

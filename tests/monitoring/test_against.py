@@ -91,6 +91,28 @@ def test_files_that_are_parts_of_a_site_are_refused(world, tmp_path):
         autoeval.monitor(world / "weak", tmp_path / "weak", **options)
 
 
+def test_intervals_of_differences_have_the_level_of_the_fit(world, tmp_path):
+    """They were of 90 % where all others of the page were of 50 %."""
+    fits = {
+        name: autoeval.fit(world / "set.json", world / f"set_{name}_predictions.json", level=0.5)
+        for name in NAMES
+    }
+    monitored = autoeval.monitor(
+        fits["weak"],
+        world / "of_weak",
+        against=fits["strong"],
+        against_predictions=world / "of_strong",
+        images=world / "lists",
+        work_dir=tmp_path,
+    )
+    files = [world / f"of_{name}/gate.json" for name in NAMES]
+    expected = autoeval.compare(fits, files, images=world / "gate.json", level=0.5).overall.iloc[0]
+    (row,) = monitored.candidate[0].to_dict("records")
+    assert monitored.level == 0.5 and expected["a"] == "strong"
+    assert row["lower"] == pytest.approx(expected["lower"], abs=1e-9)
+    assert row["upper"] == pytest.approx(expected["upper"], abs=1e-9)
+
+
 def stored(folder, words, label, kept):
     """Keep 6 images, every second one without a box, and drop the boxes of all but the last."""
     store, start = MonitorStore(folder), datetime(2026, 3, 1)
