@@ -17,7 +17,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Predictions
 from autoeval.io.predictions.category_words import read_names
 from autoeval.model.pair_table import REFERENCE_AP
-from autoeval.monitoring.monitor_store import MonitorStore, site_of
+from autoeval.monitoring.monitor_store import MonitorStore, copied_files, site_of
 from autoeval.monitoring.monitored import SiteCategories
 from autoeval.monitoring.read_sites import find_results
 from autoeval.monitoring.windows import in_time
@@ -216,6 +216,7 @@ def sites_of_records(
         The categories that are given; by default those of each fit, or those that either has found.
     """
     indices = [store.index() for store in stores]
+    indices[0] = indices[0][~copied_files(indices[0])]  # what one lacks is not compared
 
     def read(site: str) -> tuple[Site, Site]:
         sites = []

@@ -32,7 +32,7 @@ from autoeval.model.calibration import LIKELY
 from autoeval.model.regression import draw_sites
 from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
 from autoeval.monitoring.looks import ALL, RULE, SCALES, SHOWN, TESTED, SiteLook, look_at
-from autoeval.monitoring.monitor_store import MonitorStore
+from autoeval.monitoring.monitor_store import MonitorStore, copied_files
 from autoeval.monitoring.monitored import (
     BELOW,
     CHANGED,
@@ -145,7 +145,9 @@ def monitor_images(
     index = shared.store.index()
     warnings = (*lost_warnings(*lost, index), *identity_warnings(detector.loaded))
     categories = replace(categories, words=shared.store.add_words(()))
-    return _monitored(index, replace(shared, categories=categories), warnings)
+    copies = copied_files(index)
+    warnings = (*warnings, *_copies_left_out(index["name"][copies], "byte by byte"))
+    return _monitored(index[~copies], replace(shared, categories=categories), warnings)
 
 
 def monitor_predictions(
@@ -204,18 +206,18 @@ def monitor_predictions(
     index = store.index()
     # Of images with a box: two empty ones of a minute have the same stamp, and are no copies.
     copies = index["found"] & index.duplicated(["site", "stamp"])
-    if copies.any():
-        examples = listed(index["name"][copies], most=2)
-        warnings += (
-            Notice(
-                "copies-left-out",
-                f"images with the time and exactly the boxes of another of their site, left out: "
-                f"{int(copies.sum())} ({examples})",
-                severity="note",
-            ),
-        )
+    warnings = (*warnings, *_copies_left_out(index["name"][copies], "by their boxes"))
     shared = replace(shared, categories=categories, of_files=of_files)
     return _monitored(index[~copies], shared, warnings)
+
+
+def _copies_left_out(names: pd.Series, how: str) -> tuple[Notice, ...]:
+    """Note which images are copies, and by what that is known; empty without any."""
+    text = (
+        f"images that are copies of another of their site with the same time, {how}, left out: "
+        f"{len(names)} ({listed(names, most=2)})"
+    )
+    return (Notice("copies-left-out", text, severity="note"),) if len(names) else ()
 
 
 def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[Notice]) -> Monitored:

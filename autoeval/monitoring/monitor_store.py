@@ -117,6 +117,21 @@ def site_of(name: str, depth: int | None = None) -> str:
     return "/".join(folders[:depth]) or ROOT
 
 
+def copied_files(index: pd.DataFrame) -> pd.Series:
+    """Return which images a detector was run on that are another one's copies, (N,) bool.
+
+    Copies are byte by byte an image of their site that came before, with the same time. A camera
+    that stands still sends such images at other times, which count.
+
+    Parameters
+    ----------
+    index : DataFrame
+        N rows of `MonitorStore.index`, with the digest of each file behind its stamp.
+    """
+    content = index["stamp"].str.split(" ").str[1]
+    return index.assign(stamp=content).duplicated(["site", "taken", "stamp"]) & content.notna()
+
+
 def box_rows(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Lay out the boxes of an image as rows of `BOX`, (N,).
 

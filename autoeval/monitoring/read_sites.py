@@ -31,7 +31,13 @@ from autoeval.estimation.observation.samples import ImageLoading, PassLog, Unlab
 from autoeval.estimation.read_site import site_of_files
 from autoeval.estimation.run_detector import Detector, fitted_reference, own_words
 from autoeval.io.find_images import file_stamp, path_stamp
-from autoeval.io.image_lists import ImageFile, natural_order, read_image_list, walk
+from autoeval.io.image_lists import (
+    ImageFile,
+    content_digest,
+    natural_order,
+    read_image_list,
+    walk,
+)
 from autoeval.io.predictions.formats import SUFFIXES
 from autoeval.model.pair_table import REFERENCE_FEATURES
 from autoeval.monitoring.monitor_store import (
@@ -419,7 +425,8 @@ class SiteImage:
     site : str
         See `site_of`.
     stamp : str
-        Another one means another image, see `file_stamp`.
+        Another one means another image, see `file_stamp`; a record has the digest of the file's
+        content behind it.
     """
 
     file: ImageFile
@@ -573,7 +580,7 @@ class SitePass(TravellingObserver):
     ) -> CameraImage:
         name = image.file.image_id
         taken, source = self.clock.read(image.file.path, name)
-        facts = (image.stamp, source, reason)
+        facts = (f"{image.stamp} {content_digest(image.file.path).hex()}", source, reason)
         return CameraImage(name, image.site, size, taken, boxes, reference, *facts)
 
 
@@ -632,7 +639,7 @@ def observe_sites(
     """
     store.check(work.made_with)
     index = store.index()
-    observed = set(zip(index["name"], index["stamp"], strict=True))
+    observed = set(zip(index["name"], index["stamp"].str.split(" ").str[0], strict=True))
     new = [image for image in images if (image.file.image_id, image.stamp) not in observed]
     fingerprint, jobs = work.observer.detector.fingerprint, []
     for k in range(0, len(new), in_batch):

@@ -1,6 +1,7 @@
 """Equal images give equal numbers however they came: in one run or several, with --keep or not."""
 
 import json
+import os
 import shutil
 import sqlite3
 from datetime import datetime, timedelta
@@ -161,3 +162,27 @@ def test_a_coco_file_of_images_to_run_on_names_the_sites_as_their_folder_does(tm
         )
         values.append({site.name: (site.n_images, site.value) for site in monitored.sites})
     assert values[0] == values[1] and values[0].keys() == {"gate", "yard"}
+
+
+def test_copies_of_image_files_count_once_and_a_camera_that_stands_still_does_not(tmp_path):
+    """They doubled the images of a window, so that intervals of changes shrank."""
+    fitted, given = fake_cameras.estimator(), {"by": "day", "baseline": "2d", "time": "file"}
+    start = datetime(2026, 3, 1).timestamp()
+    for name in ("once", "twice", "still"):
+        fake_cameras.write_camera(tmp_path / name / "gate", 96, 150, at=start)
+    for path in sorted((tmp_path / "twice/gate").iterdir()):
+        shutil.copy2(path, path.with_name(f"copy of {path.name}"))
+    for path in sorted((tmp_path / "still/gate").iterdir())[50:]:
+        shutil.copy(tmp_path / "still/gate/0049.png", path)
+        os.utime(path, (start + 3600 * int(path.stem), start + 3600 * int(path.stem)))
+
+    def watch(name):
+        options = {"images": tmp_path / name, "work_dir": tmp_path / f"work {name}", **given}
+        return autoeval.monitor(fitted, fake_cameras.detector(), **options)
+
+    once, twice, still = watch("once"), watch("twice"), watch("still")
+    assert once["gate"].to_pandas().equals(twice["gate"].to_pandas())
+    assert [notice.code for notice in twice.warnings] == ["copies-left-out"]
+    assert still["gate"].to_pandas()["n_images"].tolist() == [24] * 4 and not still.warnings
+    again = watch("twice")
+    assert again.n_new == 0 and again["gate"].to_pandas().equals(once["gate"].to_pandas())
