@@ -225,7 +225,10 @@ def test_estimates_turn_into_json_and_rows():
     fitted = PublishedEstimator("bos").fit(make_table({"a": 0.2, "b": 0.3}))
     estimate = fitted.predict_rows(unlabelled(0.6))
     values = json.loads(json.dumps(plain(estimate_fields(estimate))))
-    assert values["lower"] is None and values["interval_method"] == "none: fewer than 3 sources"
+    assert (
+        values["lower"] is None
+        and values["interval_method"] == "none: fewer than 3 groups of sources"
+    )
     assert estimate_row(estimate)["bos"].tolist() == [0.6]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
-from autoeval.stability.methods.source_regression import source_interval
+from autoeval.stability.methods.source_regression import SourceRegression, source_interval
 
 
 def make_table(worlds, *, repeats=1, n_sets=4, noise=0.0, seed=0):
@@ -128,7 +128,28 @@ def test_few_sources_fall_back_on_students_t_and_two_give_none():
     # t(3) at 95 % is 2.353
     assert interval.method == "student-t"
     assert interval.upper - 0.5 == pytest.approx(0.2353, abs=1e-4)
-    assert source_interval(0.5, np.zeros(2), np.zeros(2)).method == "none: fewer than 3 sources"
+    none = source_interval(0.5, np.zeros(2), np.zeros(2))
+    assert none.method == "none: fewer than 3 groups of sources" and np.isnan(none.lower)
+
+
+def test_sources_of_a_group_have_no_part_in_the_errors_behind_the_interval():
+    table = make_table({"a": 0.2, "b": 0.3, "twin": 0.2, "c": 0.7})
+    table["group"] = table["source"].replace({"a": "home", "twin": "home"})
+    fitted = SourceRegression("constant").fit(table)
+    # a and its twin against (.3 + .7) / 2, b against (.2 + .2 + .7) / 3, c against .7 / 3
+    errors = [0.3, 0.3 - 1.1 / 3, 0.3, 0.7 - 0.7 / 3]
+    assert fitted.residuals_ == pytest.approx(np.abs(errors))
+    assert fitted.predict_left_out()[table["kind"] == "seed"] == pytest.approx(
+        [0.5, 1.1 / 3, 0.5, 0.7 / 3]
+    )
+
+
+def test_sources_of_two_groups_give_no_interval():
+    table = make_table({"a": 0.2, "b": 0.3, "c": 0.7, "d": 0.6})
+    table["group"] = table["source"].replace({"b": "a", "c": "d"})
+    estimate = SourceRegression("bos").fit(table).predict_rows(table.head(1))
+    assert estimate.interval_method == "none: fewer than 3 groups of sources"
+    assert np.isnan(estimate.lower) and estimate.value == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("n_sources", [6, 10])

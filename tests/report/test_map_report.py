@@ -65,8 +65,8 @@ def test_a_method_no_better_than_a_constant_is_warned_of(error, doubted):
 
 
 def test_no_interval_is_said_and_not_drawn():
-    page = report(interval_method="none: fewer than 3 sources", **NONE).render()
-    assert "none: fewer than 3 sources" in page
+    page = report(interval_method="none: fewer than 3 groups of sources", **NONE).render()
+    assert "none: fewer than 3 groups of sources" in page
     assert 'class="mark" style="left: 40.00%"' in page and 'class="reach"' not in page
 
 

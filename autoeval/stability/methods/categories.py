@@ -11,11 +11,11 @@ from typing_extensions import Self
 
 from autoeval.accuracy.measures import find_target
 from autoeval.errors import InputError
-from autoeval.estimation.category_scores import sources, stack_categories
+from autoeval.estimation.category_scores import stack_categories
 from autoeval.model.pair_table import SEED
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.stability.methods import Method, make_method, readable
-from autoeval.stability.methods.score_rows import Rows, seed_rows
+from autoeval.stability.methods.score_rows import Rows, groups_of, seed_rows
 from autoeval.stability.methods.source_regression import inside, source_interval
 
 
@@ -142,6 +142,8 @@ def estimate_categories(
 ) -> pd.DataFrame:
     """Estimate the accuracy of each category, with an interval by source.
 
+    The errors behind the interval are those on each source by the other groups of sources.
+
     Parameters
     ----------
     table : DataFrame
@@ -159,7 +161,7 @@ def estimate_categories(
     -------
     DataFrame
         One row a category: ``category``, ``estimate``, ``lower``, ``upper``, ``interval_method``,
-        ``sources`` (whose own images hold it; an interval needs three).
+        ``sources`` (whose own images hold it; an interval needs three groups of such).
 
     Raises
     ------
@@ -176,15 +178,15 @@ def estimate_categories(
             f"Expected columns such as {target}/CATEGORY for a task of several categories."
         )
     new_rows = stack_categories(rows, categories)
-    fits = {name: stacked["source"] != name for name in sources(table)}
+    stacked = stacked.assign(group=stacked["source"].astype(str).map(groups_of(table)))
     whole = _estimate(stacked, new_rows, method, target)
-    without = {
-        name: _estimate(stacked[rest], new_rows, method, target) for name, rest in fits.items()
-    }
-    missed = {
-        name: _estimate(stacked[rest], seed_rows(stacked[~rest]), method, target)
-        for name, rest in fits.items()
-    }
+    without, missed = dict[str, pd.Series](), dict[str, pd.Series]()
+    for _, of_group in stacked.groupby("group"):
+        rest = stacked[stacked["group"] != of_group["group"].iloc[0]]
+        estimate = _estimate(rest, new_rows, method, target)
+        for name, of_source in of_group.groupby("source"):
+            without[str(name)] = estimate
+            missed[str(name)] = _estimate(rest, seed_rows(of_source), method, target)
     return pd.DataFrame(
         [_row(c, stacked, whole, without, missed, target, level) for c in categories]
     )
@@ -218,6 +220,9 @@ def _row(
     evaluated = [name for name in true.index if np.isfinite(missed[name].get(category, np.nan))]
     residuals = np.array([abs(missed[name][category] - true[name]) for name in evaluated])
     left_out = np.array([without[name][category] for name in evaluated])
+    groups = seeds.loc[seeds["source"].isin(evaluated), "group"].nunique()
+    if groups < MIN_SOURCES:
+        residuals, left_out = residuals[:0], left_out[:0]
     interval = source_interval(float(whole[category]), left_out, residuals, level=level)
     interval = inside(interval, float(whole[category]), most=find_target(target).upper)
     clip = find_target(target).clip
@@ -227,5 +232,5 @@ def _row(
         "lower": interval.lower,
         "upper": interval.upper,
         "interval_method": interval.method,
-        "sources": len(evaluated) if len(evaluated) >= MIN_SOURCES else len(true),
+        "sources": len(evaluated) if groups >= MIN_SOURCES else len(true),
     }

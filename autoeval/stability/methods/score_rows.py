@@ -188,6 +188,8 @@ class Rows:
     def of(cls, table: pd.DataFrame, names: Sequence[str]) -> Rows:
         """Take columns of a table; of those that identify a row, the ones it has.
 
+        Rows of sources also have the ``group`` of each, see `groups_of`.
+
         Parameters
         ----------
         table : DataFrame
@@ -196,7 +198,10 @@ class Rows:
             Columns; one that the table lacks is left out.
         """
         present = [name for name in dict.fromkeys((*REQUIRED, *names)) if name in table]
-        return cls(**{name: table[name].to_numpy() for name in present})
+        columns = {name: table[name].to_numpy() for name in present}
+        if "source" in columns:
+            columns["group"] = table["source"].astype(str).map(groups_of(table)).to_numpy()
+        return cls(**columns)
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))

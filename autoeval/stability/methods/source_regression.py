@@ -44,8 +44,8 @@ FINEST = 0.005
 class SourceRegression:
     """Regresses accuracy on scores, one regressor for each dropout repeat.
 
-    The estimate is the mean over repeats (Yang et al. 2024, section 5.3). With three sources or
-    more, the errors on each source by the others give the interval.
+    The estimate is the mean over repeats (Yang et al. 2024, section 5.3). With three groups of
+    sources or more, the errors on each source by the other groups give the interval.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class SourceRegression:
     sites_ : list of str
         Its sources.
     residuals_ : ndarray
-        Absolute error on the own images of each source when it is left out; empty with fewer than
-        three sources.
+        Absolute error on the own images of each source when its group is left out; empty with fewer
+        than three groups.
     training_range_ : dict of str to (float, float)
         Smallest and largest value in the sample sets of each feature it reads.
     """
@@ -98,19 +98,18 @@ class SourceRegression:
         self.sites_ = sources(table)
         rows = Rows.of(table, (*features, self.target))
         self._full = self._fit_repeats(rows)
-        self._left_out: list[dict[int, Method]] = []
+        self._left_out: list[dict[int, Method]] = []  # one a source, fitted without its group
         self.residuals_ = np.zeros(0)  # absolute errors on the own images of left-out sources
-        if len(self.sites_) >= MIN_SOURCES:
-            residuals = []
-            source, _ = pd.factorize(rows["source"])  # numbered in the order of `sites_`
-            for rest, held_out in leave_one_group_out(source):
-                fitted = self._fit_repeats(rows.where(rest))
-                seeds = rows.where(held_out).of_kind(SEED)
-                residuals.append(
-                    abs(seeds[self.target][0] - self._per_repeat(fitted, seeds).mean())
-                )
-                self._left_out.append(fitted)
-            self.residuals_ = np.array(residuals)
+        if len(np.unique(rows["group"])) >= MIN_SOURCES:
+            without = dict[str, tuple[dict[int, Method], float]]()
+            for rest, held_out in leave_one_group_out(rows["group"]):
+                fitted, own_rows = self._fit_repeats(rows.where(rest)), rows.where(held_out)
+                for name in np.unique(own_rows["source"]):
+                    seeds = own_rows.where(own_rows["source"] == name).of_kind(SEED)
+                    estimate = self._per_repeat(fitted, seeds).mean()
+                    without[name] = fitted, abs(seeds[self.target][0] - estimate)
+            self._left_out = [without[name][0] for name in self.sites_]
+            self.residuals_ = np.array([without[name][1] for name in self.sites_])
         self.training_range_ = {
             name: (float(sample_rows(table)[name].min()), float(sample_rows(table)[name].max()))
             for name in features
@@ -204,9 +203,9 @@ class SourceRegression:
         return find_target(self.target).clip(self._per_repeat(self._full, scores))
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of `table_` by a regressor that has not seen its source, shape (N,).
+        """Estimate each row of `table_` by a regressor that has not seen its group, shape (N,).
 
-        NaN with fewer than three sources, and where a feature is not finite.
+        NaN with fewer than three groups, and where a feature is not finite.
         """
         rows = self._scores(self.table_)
         estimates = np.full(len(rows), np.nan)
@@ -423,7 +422,7 @@ def source_interval(
     estimate : float
         For the new source.
     left_out : ndarray of shape (m,)
-        Estimate for the new source by the regressor fitted without source i.
+        Estimate for the new source by the regressor fitted without source i and those of its group.
     residuals : ndarray of shape (m,)
         Absolute error of that regressor on source i.
     level : float
@@ -441,7 +440,7 @@ def source_interval(
     """
     m = len(residuals)
     if m < MIN_SOURCES or not math.isfinite(estimate):
-        few = f"none: fewer than {MIN_SOURCES} sources"
+        few = f"none: fewer than {MIN_SOURCES} groups of sources"
         reason = few if m < MIN_SOURCES else "none: no estimate"
         return Interval(math.nan, math.nan, reason)
     rank = math.ceil(round(level * (m + 1), 9))

@@ -22,7 +22,7 @@ from autoeval.stability.reports.study_report import StudyReport, interval_cells
 from autoeval.stability.studies.correlation import PAPER, best_thresholds, correlation, thresholds
 
 ABOUT = (
-    "Mean absolute error on the own images of a source that had no part in the fit, and its "
+    "Mean absolute error on the own images of a source whose group had no part in the fit, and its "
     "standard deviation over dropout repeats, mean over sources. The mark is that of a paired "
     "t-test over dropout repeats against the first method: it says whether the noise of dropout "
     "explains the difference, not whether other sources would show it, as *p over sources* does."
@@ -33,8 +33,8 @@ OVER_SAMPLE_SETS = (
     "interval over sources."
 )
 HELD_OUT = (
-    "Mean absolute error on the own images of a source that had no part in the fit; in brackets "
-    "the 90 % bootstrap interval over sources."
+    "Mean absolute error on the own images of a source whose group had no part in the fit; in "
+    "brackets the 90 % bootstrap interval over sources."
 )
 MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 

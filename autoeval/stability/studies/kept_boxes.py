@@ -83,7 +83,13 @@ def observe_sets(
     lost = [reason for row in rows for reason in row["unreadable"].split("; ") if reason]
     warnings += unreadable_warning(list(dict.fromkeys(lost)))
     sets = tuple(
-        ObservedSet(row["source"], row["sample_set"], row["kind"], unpack_images(row))
+        ObservedSet(
+            row["source"],
+            row["sample_set"],
+            row["kind"],
+            unpack_images(row),
+            observer.task.groups.get(row["source"], ""),
+        )
         for row in rows
     )
     stability = scored_settings(observer).stability
@@ -188,12 +194,15 @@ class ObservedSet:
         Columns of the score table.
     images : tuple of ObservedImage
         In the order of the recipe.
+    group : str
+        Of the source; empty where it is a group of its own.
     """
 
     source: str
     sample_set: str
     kind: str
     images: tuple[ObservedImage, ...]
+    group: str = ""
 
 
 @dataclass(frozen=True, eq=False)

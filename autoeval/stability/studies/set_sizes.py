@@ -1,6 +1,6 @@
 """Errors by the number of sample sets, of dropout repeats, and of images in a set.
 
-Errors are those on sources left out of the fit; intervals resample sources.
+Errors are those on sources left out of the fit with their groups; intervals resample sources.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ from autoeval.model.pair_table import SAMPLE, SEED
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.runtime.progress import progress_bar
 from autoeval.stability.methods import make_method, readable
-from autoeval.stability.methods.score_rows import Rows, check_score_table, sample_rows
+from autoeval.stability.methods.score_rows import (
+    Rows,
+    check_score_table,
+    groups_of,
+    sample_rows,
+)
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.stability.scores.score_set import ScoreSet
 from autoeval.stability.studies.correlation import RESAMPLES, percentile_interval
@@ -333,6 +338,7 @@ class SubsetScorer:
             "source": self.observed.source,
             "sample_set": self.observed.sample_set,
             "kind": self.observed.kind,
+            "group": self.observed.group or self.observed.source,
             "n_images": len(chosen),
             **accuracy.compute(),
         }
@@ -402,7 +408,7 @@ class StudySettings:
     seed: int = 0
 
     def rows(self, table: pd.DataFrame) -> Rows:
-        """Take the columns that the methods and the target need, of three sources or more.
+        """Take the columns that the methods and the target need, of three groups or more.
 
         Parameters
         ----------
@@ -413,17 +419,16 @@ class StudySettings:
         ------
         InputError
             If a method or the target is unknown, a column is missing, or there are fewer than three
-            sources.
+            groups of sources.
         """
         find_target(self.target)
         names = {name for method in self.methods for name in readable(make_method(method), table)}
         check_score_table(table, (*sorted(names), self.target))
-        source_names = sources(table)
-        if len(source_names) < MIN_SOURCES:
+        groups = list(dict.fromkeys(groups_of(table).values()))
+        if len(groups) < MIN_SOURCES:
             raise InputError(
-                f"Expected at least {MIN_SOURCES} sources to leave one out but got "
-                f"{len(source_names)} ({', '.join(source_names)}). Add labelled seed sets "
-                "from other sites."
+                f"Expected at least {MIN_SOURCES} sources of different groups to leave one out but "
+                f"got {len(groups)} ({', '.join(groups)}). Add labelled seed sets from other sites."
             )
         return Rows.of(table, (*sorted(names), self.target))
 
@@ -488,7 +493,7 @@ def mean_interval(values: np.ndarray, *, seed: int = 0) -> tuple[float, float]:
 
 
 def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str) -> np.ndarray:
-    """Estimate each row by the regressor of its repeat, fitted without its source.
+    """Estimate each row by the regressor of its repeat, fitted without the group of its source.
 
     Parameters
     ----------
@@ -515,10 +520,10 @@ def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str)
             "score both meta-sets with the same --repeats."
         )
     estimates = np.full(len(evaluated), np.nan)
-    pairs = {(s, r) for s, r in zip(evaluated["source"], evaluated["repeat"], strict=True)}
-    for source, repeat in sorted(pairs):
-        rows = (evaluated["source"] == source) & (evaluated["repeat"] == repeat)
-        unseen = (training["source"] != source) & (training["repeat"] == repeat)
+    pairs = {(g, r) for g, r in zip(evaluated["group"], evaluated["repeat"], strict=True)}
+    for group, repeat in sorted(pairs):
+        rows = (evaluated["group"] == group) & (evaluated["repeat"] == repeat)
+        unseen = (training["group"] != group) & (training["repeat"] == repeat)
         fitted = make_method(method).fit(training.where(unseen), target)
         estimates[rows] = fitted.predict(evaluated.where(rows))
     return find_target(target).clip(estimates)

@@ -174,7 +174,7 @@ def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp
     estimate = result.predict_rows(rows)
     assert estimate.interval_method == "predictive" and estimate.upper - estimate.lower > 0.3
     published = PublishedEstimator("bos").fit(result.table_).predict_rows(rows)
-    assert published.interval_method == "none: fewer than 3 sources"
+    assert published.interval_method == "none: fewer than 3 groups of sources"
 
 
 def test_by_default_each_image_is_seen_as_the_default_method_needs(detector, task, tmp_path):

@@ -95,6 +95,27 @@ def test_every_category_is_estimated_with_an_interval_where_sources_allow():
     assert np.isnan(result.loc["van", "lower"])
 
 
+def test_sources_of_a_group_are_left_out_together():
+    table = score_table(n_sources=4)
+    odd = table["source"] == "s0"
+    table.loc[odd, "mAP/car"] += 0.3
+    twin = table[odd].assign(source="twin")
+    asked = pd.DataFrame(
+        [{"repeat": 0, "n_images": 50, "ac/car": 0.6, "ac/person": 0.6, "ac/van": 0.6}]
+    )
+    groups = {"s0": "odd", "twin": "odd"}
+    both = pd.concat([table, twin], ignore_index=True)
+    both["group"] = both["source"].replace(groups)
+    of_groups = estimate_categories(both, asked, method="ac").set_index("category")
+    apart = estimate_categories(both.drop(columns="group"), asked, method="ac")
+    car, leaking = of_groups.loc["car"], apart.set_index("category").loc["car"]
+    assert car["estimate"] == leaking["estimate"] and car["sources"] == 5
+    assert car["upper"] - car["lower"] > 1.1 * (leaking["upper"] - leaking["lower"])
+    both["group"] = both["source"].replace({**groups, "s2": "s1", "s3": "s1"})
+    none = estimate_categories(both, asked, method="ac").set_index("category").loc["car"]
+    assert "fewer than 3" in none["interval_method"] and np.isnan(none["lower"])
+
+
 def test_a_table_without_categories_is_refused():
     table = score_table()[["source", "sample_set", "kind", "repeat", "n_images", "ac", "mAP"]]
     with pytest.raises(InputError, match="several categories"):

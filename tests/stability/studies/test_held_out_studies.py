@@ -31,6 +31,18 @@ def test_held_out_estimates_are_those_of_the_protocol():
     assert estimates.mean(axis=1) == pytest.approx(per_source["estimate"].to_numpy())
 
 
+def test_sources_of_a_group_are_left_out_together():
+    table = score_table({**WORLDS, "twin": 0.3}, repeats=2, bos=noisy())
+    table["group"] = table["source"].replace({"twin": "a"})
+    rows = StudySettings(["bos"]).rows(table)
+    estimates = estimate_held_out(rows, rows.of_kind("seed"), "bos", "mAP").reshape(5, 2)
+    per_source = leave_one_source_out(table, "bos").per_source
+    assert estimates.mean(axis=1) == pytest.approx(per_source["estimate"].to_numpy())
+    two = table.assign(group=table["source"].replace({"twin": "a", "c": "b", "d": "b"}))
+    with pytest.raises(InputError, match="different groups"):
+        StudySettings(["bos"]).rows(two)
+
+
 def test_repeats_that_were_not_fitted_on():
     evaluated = Rows.of(score_table(WORLDS, repeats=3, bos=exact), ["bos", "mAP"])
     training = evaluated.where(evaluated["repeat"] < 2)
