@@ -230,7 +230,8 @@ class CountReport:
     def write(self, folder: Path) -> None:
         """Write ``report.html``, its tables and figures, ``bins.json`` and ``evaluation.json``.
 
-        There is no ``bins.json`` where models have bins of their own: ``evaluation.json`` has them.
+        There is no ``bins.json`` where models have bins of their own, not that of an earlier
+        evaluation either: ``evaluation.json`` has them.
 
         Parameters
         ----------
@@ -240,6 +241,8 @@ class CountReport:
         first = self.evaluations[0].bins
         if all(e.bins == first for e in self.evaluations):
             first.save(folder / "bins.json")
+        else:
+            (folder / "bins.json").unlink(missing_ok=True)
         write_text(folder / "evaluation.json", self.to_json() + "\n")
         self.page().write_all(folder)
 

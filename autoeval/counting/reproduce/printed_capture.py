@@ -241,12 +241,18 @@ def model_table(
         The second says what is missing.
     """
     results: dict[tuple[str, str], TaskResult] = {}
+    named: dict[tuple[str, str], str] = {}
+    left_out = list[str]()
     for (split, model, task, backoff), rows in answers.items():
         items = data.items.get(MEASURED[split])
         wanted = [split, task, *[BACKOFF] * backoff]
         columns = [column for column, key in entry["tasks"].items() if list(key) == wanted]
         if items and columns:
             shown = printed_name(model, entry["rows"])
+            first = named.setdefault((shown, columns[0]), model)
+            if first != model:
+                left_out.append(f"{shown}, {columns[0]}: answers of {model} left out, {first} read")
+                continue
             whole = CaptureSplit(Path(), tuple(items))
             results[shown, columns[0]] = collect(whole, get_task(task), shown, rows)
     figures = {}
@@ -275,7 +281,7 @@ def model_table(
         {**entry, "columns": dict.fromkeys(entry["columns"], 2)},
         _with_differences(entry, figures),
         *differing,
-        notes=merged_notes(warnings),
+        notes=[*left_out, *merged_notes(warnings)],
     )
     return table, missing
 

@@ -206,6 +206,9 @@ def test_different_data_sets_side_by_side(files, tmp_path, capsys):
     (tmp_path / "other.csv").write_text("x,0,1\ny,7,7\nz,90,80\n")
     assert cli.main(["count", "evaluate", files[0], "other.csv"]) == 2
     assert "no image in common" in capsys.readouterr().err
+    assert cli.main(["count", "evaluate", files[0], "--work-dir", "o"]) == 0
+    assert (tmp_path / "o" / "bins.json").exists()
+    capsys.readouterr()
     argv = [files[0], "other.csv", "--separate", "--work-dir", "o"]
     assert cli.main(["count", "evaluate", *argv]) == 0
     assert "winner" not in capsys.readouterr().out

@@ -85,6 +85,16 @@ def test_the_files_of_the_authors_scripts(root):
     assert pd.isna(rows["GPT-4o", "real, occluded"]), "the real split is not there"
 
 
+def test_of_two_names_for_one_model_in_print_the_first_is_compared_and_the_other_named(
+    root, capsys
+):
+    write_answers(root / "answers/occ_results/qwen2_syn_results.json", 5, 10)
+    reproduce(root, "--table", "2")
+    own = figures(root, 2)["own"]["Qwen2VL", "synthetic, occluded"]
+    assert own == pytest.approx((25 + 100) / 2)
+    assert "answers of Qwen2VL left out, Qwen2-VL read" in capsys.readouterr().out
+
+
 def test_average_of_all_models(root):
     for model, value in (("gpt", 3), ("intern", 5), ("molmo", 5), ("qwen2", 15)):
         write_answers(root / f"answers/occ_results/{model}_syn_results.json", value, 10)
