@@ -34,13 +34,8 @@ from autoeval.io.labels.content import (
     held_out_of_training,
     ignoring_unchecked,
     labelled_boxes,
-    renamed,
 )
-from autoeval.io.predictions.category_words import (
-    known_spellings,
-    numbered_by_labels,
-    spelt_otherwise,
-)
+from autoeval.io.predictions.category_words import as_spelt, numbered_by_labels
 from autoeval.io.predictions.covered_images import (
     copies,
     copies_left_out,
@@ -307,7 +302,7 @@ def _with_files(
     if everywhere and not of_task:
         label_words = {**{name: name for name in categories}, **words}
     if label_words is not None:
-        content = _as_spelt(content, [*label_words])
+        content = as_spelt(content, [*label_words])
     in_order = tuple(str(k) for k in range(len(content.categories)))
     # VOC files and words in tables have no order, in which a number could be a place.
     has_order = content.lists_categories or len(in_order) == 1
@@ -364,24 +359,6 @@ def _with_files(
         question = _why_not_right(labelled, mismatch)
         raise _hardly_right(labelled, str(files.name), f"by {content.path}", question)
     return labelled
-
-
-def _as_spelt(content: LabelSet, known: Sequence[str]) -> LabelSet:
-    """Call categories of labels by the known words that they are, and note which.
-
-    Parameters
-    ----------
-    content : LabelSet
-        Of any words.
-    known : sequence of str
-        Words that a user names or a detector has; see `known_spellings`.
-    """
-    spelt = known_spellings(content.categories, known)
-    if not spelt:
-        return content
-    images = {image.image_id: image for image in content.images}
-    warnings = (*content.warnings, spelt_otherwise(spelt))
-    return replace(renamed(content, images, spelt), warnings=warnings)
 
 
 def _why_not_right(labelled: Site, mismatch: Sequence[str]) -> str:
@@ -496,9 +473,10 @@ def observed_labels(
     from autoeval.io.labels.any_format import load_labels
     from autoeval.io.tasks.seed_set import seed_set_of
 
-    words, name = run.loaded.categories, Path(labels).stem
+    words, name = run.loaded.categories, Path(labels).name
+    name = name.removesuffix(".gz").rpartition(".")[0] or name
     content = held_out_of_training(load_labels(labels, img_dir))
-    content = _as_spelt(content, [*(categories or ()), *words])
+    content = as_spelt(content, [*(categories or ()), *words])
     if categories:
         task = replace(any_task(categories, words), name=name)
         seed_set = seed_set_of(content, name, task.categories, words=task.detector_mapping)

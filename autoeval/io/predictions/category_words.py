@@ -25,7 +25,7 @@ from autoeval.boxes import EXAMPLES, NO_NUMBERS, Boxes, Numbering, over_threshol
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import normal_id
-from autoeval.io.labels.content import SEPARATORS
+from autoeval.io.labels.content import SEPARATORS, LabelSet, renamed
 from autoeval.runtime.files import PathLike, name_of, read_yaml
 from autoeval.words import Notice, listed
 
@@ -448,6 +448,24 @@ def spelt_otherwise(known: Mapping[str, str]) -> Notice:
     pairs = [f"{word} for {known[word]}" for word in known]
     text = f"words that are spelt otherwise than known ones count as these: {listed(pairs, 3)}"
     return Notice("words-spelt-otherwise", text, "note")
+
+
+def as_spelt(content: LabelSet, known: Sequence[str]) -> LabelSet:
+    """Call categories of labels by the known words that they are, and note which.
+
+    Parameters
+    ----------
+    content : LabelSet
+        Of any words.
+    known : sequence of str
+        Words that a user names or a detector has; see `known_spellings`.
+    """
+    spelt = known_spellings(content.categories, known)
+    if not spelt:
+        return content
+    images = {image.image_id: image for image in content.images}
+    warnings = (*content.warnings, spelt_otherwise(spelt))
+    return replace(renamed(content, images, spelt), warnings=warnings)
 
 
 def frequencies(boxes: Boxes) -> dict[str, float]:

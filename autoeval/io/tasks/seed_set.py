@@ -24,6 +24,7 @@ from autoeval.io.image_lists import image_path
 from autoeval.io.images import UnreadableImageError, image_size, read_header, read_image
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.labels.content import ANY, EVERYWHERE, LabelledBox, LabelSet
+from autoeval.io.predictions.category_words import as_spelt
 from autoeval.runtime.files import PathLike
 from autoeval.words import Notice, listed, printable
 
@@ -162,7 +163,8 @@ def seed_set_of(
         Category of the task for each category of the labels that counts. By default it follows from
         `words`, and from the categories' own names.
     words : mapping of str to str, optional
-        Category of the task for words that labels may use.
+        Category of the task for words that labels may use; they may be spelt otherwise, see
+        `known_spellings`.
 
     Returns
     -------
@@ -176,6 +178,8 @@ def seed_set_of(
         If no category of the labels counts, the mapping names others, no image is there, or the
         size of one is not known.
     """
+    if mapping is None:
+        content = as_spelt(content, [*categories, *(words or ())])
     mapping = _mapping(content, categories, mapping, words)
     warnings = list(content.warnings)
     image_files = _find_images(content, warnings)

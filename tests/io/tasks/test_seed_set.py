@@ -207,3 +207,16 @@ def test_an_area_ignored_for_any_category_is_so_for_each_of_the_task(tmp_path):
     assert image.boxes.tolist() == [[1, 2, 11, 8], [2, 2, 5, 8], [20, 0, 30, 5], [20, 0, 30, 5]]
     assert image.labels.tolist() == [0, 0, 0, 1]
     assert image.iscrowd.tolist() == [False, False, True, True]
+
+
+def test_words_that_are_spelt_otherwise_are_those_of_the_task(make_coco):
+    ann_file, img_dir = make_coco()
+    wanted = load((ann_file, img_dir), None, ("car",))
+    text = ann_file.read_text()
+    ann_file.write_text(text.replace('"car"', '"Car "'))
+    assert '"Car "' in ann_file.read_text()
+    seed_set = load((ann_file, img_dir), None, ("car",))
+    assert seed_set.n_boxes == wanted.n_boxes
+    assert [w.code for w in seed_set.warnings if w not in wanted.warnings] == [
+        "words-spelt-otherwise"
+    ]
