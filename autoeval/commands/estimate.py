@@ -108,8 +108,12 @@ def after_fit(invocation: Invocation, folder: Path, *, from_files: bool) -> str:
     reference = [
         word for name in ("reference", *OF_REFERENCE) for word in invocation.words.get(name, ())
     ]
-    if reference and (from_files or Path(reference[1]).suffix == ".json"):
-        reference = ["--reference", "REFERENCE.json", *invocation.words.get("reference_names", ())]
+    if reference:
+        from autoeval.io.predictions.formats import SUFFIXES
+
+        if from_files or reference[1].endswith(SUFFIXES) or Path(reference[1]).is_dir():
+            names = invocation.words.get("reference_names", ())
+            reference = ["--reference", "REFERENCE.json", *names]
     words = ["autoeval", "estimate", *boxes, "--images", "IMAGES", *named, *reference]
     return shlex.join(map(str, words))
 

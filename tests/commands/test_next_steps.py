@@ -1,6 +1,7 @@
 """Printed next steps repeat every option that was typed and that the next command has, too."""
 
 import shlex
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
@@ -10,7 +11,7 @@ from comparison.two_detectors import write_detectors
 from autoeval.command_table import COMMANDS
 from autoeval.commands.command_line import Invocation, options_of
 from autoeval.commands.compare import after_compare
-from autoeval.commands.estimate import after_estimate
+from autoeval.commands.estimate import after_estimate, after_fit
 from autoeval.commands.monitor import label_commands
 
 OTHERWISE = {"estimator", "work_dir", "seed", "verbose"}  # of the next command, not of these boxes
@@ -77,3 +78,17 @@ def test_there_is_no_step_where_the_images_of_all_sites_are_in_one_list(tmp_path
     images = str(tmp_path / "all.txt")
     invocation = typed("monitor", estimator="e", predictions=str(tmp_path), images=images)
     assert not label_commands(invocation, SimpleNamespace(alarms=[SimpleNamespace(name="gate")]))
+
+
+@pytest.mark.parametrize("name", ["boxes.json", "boxes.parquet", "boxes.jsonl.gz", "folder"])
+def test_after_a_fit_with_the_boxes_of_a_reference_those_of_the_new_images_are_named(
+    tmp_path, name
+):
+    """With a detector that is run, too: other files than .json were named again."""
+    (tmp_path / "folder").mkdir()
+    words = {"reference": ["--reference", str(tmp_path / name)]}
+    step = after_fit(Invocation({}, words, ""), Path("fit"), from_files=False)
+    assert shlex.split(step)[-2:] == ["--reference", "REFERENCE.json"]
+    words = {"reference": ["--reference", "retinanet_r50"]}
+    step = after_fit(Invocation({}, words, ""), Path("fit"), from_files=False)
+    assert shlex.split(step)[-2:] == ["--reference", "retinanet_r50"]
