@@ -103,7 +103,9 @@ def after_fit(invocation: Invocation, folder: Path, *, from_files: bool) -> str:
         Whether it read predictions.
     """
     path = folder / ESTIMATOR.name
-    boxes = ["--predictions", "NEW.json"] if from_files else []
+    # words and numbers of categories are known from the fit, the order of columns is not
+    columns = invocation.words.get("columns", ())
+    boxes = ["--predictions", "NEW.json", *columns] if from_files else []
     named = ["--estimator", path] if path != ESTIMATOR else []
     reference = [
         word for name in ("reference", *OF_REFERENCE) for word in invocation.words.get(name, ())

@@ -92,3 +92,9 @@ def test_after_a_fit_with_the_boxes_of_a_reference_those_of_the_new_images_are_n
     words = {"reference": ["--reference", "retinanet_r50"]}
     step = after_fit(Invocation({}, words, ""), Path("fit"), from_files=False)
     assert shlex.split(step)[-2:] == ["--reference", "retinanet_r50"]
+
+
+def test_after_a_fit_on_text_files_the_order_of_their_columns_is_said_again():
+    columns = ["--columns", "class,x,y,w,h,score"]
+    step = after_fit(Invocation({}, {"columns": columns}, ""), Path("fit"), from_files=True)
+    assert shlex.split(step)[2:6] == ["--predictions", "NEW.json", *columns]
