@@ -526,7 +526,8 @@ class SiteWindows:
             counts = in_window if not len(counts) else counts + in_window
         order = [int(label) for label in np.argsort(-counts, kind="stable") if counts[label]]
         several = order[:MOST_CATEGORIES] if len(order) > 1 else []
-        return order, [names[label] for label in several]
+        # one without a name would stand for all: its numbers, in place of theirs
+        return order, [names[label] for label in several if names[label] != ALL]
 
     def _numbers(
         self, place: int, counted: Sequence[int], shown: Sequence[str]

@@ -101,6 +101,26 @@ def test_a_file_of_another_threshold_gives_the_numbers_of_one_run(world, tmp_pat
     assert numbers(site).equals(numbers(run(world, tmp_path, depth=1)))
 
 
+def of_two_words(day, k):
+    return [row | {"category_id": n % 2} for n, row in enumerate(of_all_scores(day % 8, k))]
+
+
+def test_a_category_without_a_name_does_not_stand_for_all(tmp_path):
+    """The change was predicted from its boxes alone, from -100 to 100 points."""
+    fitted, tables = autoeval.fit(*write_world(tmp_path, "val", seed=0)), []
+    for word in ("", "other"):
+        folder = tmp_path / f"of {word}"
+        write_site(folder / "sites", of_two_words, range(9))
+        path = folder / "sites/gate.json"
+        content = json.loads(path.read_text())
+        content["categories"][0]["name"] = word
+        path.write_text(json.dumps(content))
+        given = {"work_dir": folder / "work", "baseline": "6d"}
+        tables.append(numbers(autoeval.monitor(fitted, folder / "sites", **given)["gate"]))
+    unnamed, named = (table.drop(columns="p") for table in tables)
+    assert named["change"].notna().sum() == 3 and unnamed.equals(named)
+
+
 def looks_of(folder):
     """Return the number of the look of each window after the baseline."""
     with sqlite3.connect(folder / "work/monitor.sqlite") as db:
