@@ -368,7 +368,8 @@ def unseen_images(
         return none, (Notice("images-not-covered", f"{counted}: {assumed}"),)
     assumed = (
         "the detector is taken not to have seen them, and they are left out with their labels; if "
-        "it has seen them all, add --incomplete"
+        "it has seen them all, add --incomplete, or list them as the images of a COCO document "
+        "with its boxes"
     )
     return np.flatnonzero(n_boxes == 0), (Notice("images-not-covered", f"{counted}: {assumed}"),)
 

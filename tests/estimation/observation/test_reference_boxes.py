@@ -197,6 +197,9 @@ def test_images_that_the_file_of_a_reference_is_not_of_are_left_out_as_of_files(
     assert estimate.n_images == 12
     told = [w.code for w in estimate.warnings if w.startswith("reference: ")]
     assert told == ["images-not-covered"]
+    listed = {**json.loads(labels.read_text()), "annotations": half}  # it has seen all of them
+    estimate = fitted.predict(with_file(tmp_path / "listed", listed), images=images)
+    assert estimate.n_images == 24
 
 
 def test_files_of_one_name_in_two_folders_are_told_apart(tmp_path):
