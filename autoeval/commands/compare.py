@@ -143,7 +143,9 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     if decided:
         return ""
     if result.n_labelled:
-        return _more_of_plan(Path(typed["labels"]).parent, result.n_labelled + n) if gate else ""
+        more = min(result.n_labelled + n, result.n_images)
+        wanted = gate is not None and more > result.n_labelled
+        return _more_of_plan(Path(typed["labels"]).parent, more) if wanted else ""
     if typed["target"] or not typed["images"]:
         return ""
     named = typed["estimators"]

@@ -1,5 +1,6 @@
 """Printed next steps repeat every option that was typed and that the next command has, too."""
 
+import json
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,8 @@ from autoeval.commands.command_line import Invocation, options_of
 from autoeval.commands.compare import after_compare
 from autoeval.commands.estimate import after_estimate, after_fit
 from autoeval.commands.monitor import label_commands
+from autoeval.comparison.comparison import Gate, Loss
+from autoeval.labels import PLAN
 
 OTHERWISE = {"estimator", "work_dir", "seed", "verbose"}  # of the next command, not of these boxes
 
@@ -98,3 +101,18 @@ def test_after_a_fit_on_text_files_the_order_of_their_columns_is_said_again():
     columns = ["--columns", "class,x,y,w,h,score"]
     step = after_fit(Invocation({}, {"columns": columns}, ""), Path("fit"), from_files=True)
     assert shlex.split(step)[2:6] == ["--predictions", "NEW.json", *columns]
+
+
+@pytest.mark.parametrize(("n_labelled", "n"), [(10, "30"), (45, "50"), (50, None)])
+def test_a_plan_is_enlarged_to_no_more_images_than_there_are(tmp_path, n_labelled, n):
+    """Of 50, where it is not known how many labels would decide: 20 more were asked for."""
+    (tmp_path / PLAN).touch()
+    about = {"about": {"command": "autoeval label plan --n 10 --estimator e"}}
+    (tmp_path / "result.json").write_text(json.dumps(about))
+    loss = Loss("weak", 0.0, -0.1, 0.1, "undecided", None)
+    gate = Gate("strong", 0.01, 0.9, (loss,))
+    pairs = pd.DataFrame([{"a": "strong", "b": "weak", "distinguishable": False}])
+    result = SimpleNamespace(overall=pairs, n_labelled=n_labelled, n_images=50)
+    labels = str(tmp_path / "labels.json")
+    step = after_compare(typed("compare", predictions=["a", "b"], labels=labels), result, gate)
+    assert shlex.split(step)[-2:] == (["--n", n] if n else [])
