@@ -637,9 +637,13 @@ def _frames_with(
         return frames
     of_rank = {ranks[k]: k for k in same if k in ranks}
     series = _LAST_NUMBER.sub("", images[first].file_name)
+    names = {images[first].file_name}
     for step in (1, -1):
         rank = ranks[first] + step
         while rank in of_rank and _LAST_NUMBER.sub("", images[of_rank[rank]].file_name) == series:
-            frames.add(of_rank[rank])
+            name = images[of_rank[rank]].file_name
+            if name not in names:  # else one file that is listed twice
+                frames.add(of_rank[rank])
+                names.add(name)
             rank += step
     return frames

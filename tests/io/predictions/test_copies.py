@@ -72,6 +72,8 @@ UNKNOWN = [None] * 3
         (["cam_08.jpg", "cam_09.jpg", "cam_10.jpg"], []),  # a still camera
         (["cam_1.jpg", "cam_2.jpg", "cam_9.jpg"], []),  # it observes now and then
         (["cam_2.jpg", "cam_1.jpg", "copy/cam_1.jpg"], [2]),
+        (["cam_1.jpg", "cam_1.jpg", "cam_2.jpg"], [1]),  # a file under two ids
+        (["cam_1.jpg", "cam_2.jpg", "cam_2.jpg"], [2]),
     ],
 )
 def test_names(names, later):
