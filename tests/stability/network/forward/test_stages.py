@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from branching import SUBSETS, perturb
+from branching import perturb
 from small_detectors import build_backbone
 
 from autoeval.errors import InputError
@@ -15,6 +15,8 @@ from autoeval.stability.network.forward.stages import stack
 RESNET = {"type": "ResNet", "depth": 18, "base_channels": 8, "stem_channels": 8}
 SWIN = {"type": "SwinTransformer", "embed_dims": 12, "depths": (1, 2, 1, 1)}
 MOBILE = {"type": "MobileNetV2", "widen_factor": 0.25}
+# Alone, next to each other, apart, all: where the prefix ends that is kept, and what follows it.
+SUBSETS = [(0,), (1,), (2,), (3,), (1, 2), (0, 3), (0, 1, 2, 3)]
 CSP = {"widen_factor": 0.125, "deepen_factor": 0.33}
 
 BACKBONES = {
