@@ -19,7 +19,7 @@ NEW = "--images rectangles/new/images"
 SAVED = "estimate-map --estimator run --images w1/images"
 SEARCH = (
     "search-dropout --detector shaken --task rectangles/four.py --n-sets 1 --n-images 2 "
-    "--strategy greedy --rates .3 .6 --repeats 1"
+    "--strategy greedy --rates .3 --repeats 1"
 )
 SETS = "build-metaset --task rectangles/task.py --n-sets 2 --n-images 4"
 GIVEN = (
@@ -100,9 +100,9 @@ PUBLISHED_CASES = {
         "metaset": (SEARCH, "--metaset corrupted.py"),
         "n_sets": (SEARCH, "--n-sets 2"),
         "n_images": (SEARCH, "--n-images 3"),
-        "strategy": (f"{SEARCH} --rates .3", "--strategy full"),
+        "strategy": (SEARCH, "--strategy full"),
         "position": (SEARCH, "--position before"),
-        "rates": (SEARCH, "--rates .3"),
+        "rates": (SEARCH, "--rates .6"),
         "preset": (SEARCH, "--preset released"),
         "repeats": (SEARCH, "--repeats 2"),
         "score": (SEARCH, "--score confidence_stability"),
