@@ -27,7 +27,7 @@ SENT_FIELDS = (
 )
 DEADLINE_S = 10.0  # from the call to the answer's status, however slowly it comes
 GAUGES = {
-    "value": ("estimate", "Estimated accuracy of the latest complete window, 0 to 1."),
+    "value": ("estimate", "Estimated accuracy of the latest window, complete if one is, 0 to 1."),
     "lower": ("estimate_lower", "Lower end of its interval."),
     "upper": ("estimate_upper", "Upper end of its interval."),
     "change": ("change", "Estimated change of the accuracy against the site's own baseline."),
@@ -36,7 +36,7 @@ GAUGES = {
     "p_worst": ("among_worst", "Probability that the site is among the worst ones."),
 }
 COUNTS = {
-    "n_images": ("images", "Images of the latest complete window that could be read."),
+    "n_images": ("images", "Images of that window that could be read."),
     "n_unreadable": ("unreadable_images", "Images of it that cannot be read."),
 }
 PREFIX = "autoeval_site_"
@@ -263,6 +263,8 @@ def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
             changed.labels(*named).set(int(bool(moved)))
         is_below = "below" in site.reasons
         has_value = not math.isnan(site.value) and not NOT_EVALUATED & site.reasons.keys()
+        if "complete" in site.history:  # one to which images still come is not known to be below
+            has_value = has_value and bool(site.history["complete"].any())
         if monitored.settings.alarm_below is not None and (is_below or has_value):
             below.labels(*named).set(int(is_below))
         for name, gauge in gauges.items():

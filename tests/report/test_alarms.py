@@ -7,6 +7,7 @@ import traceback
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import pandas as pd
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -91,6 +92,16 @@ def test_prometheus_of_a_level_and_of_nothing_found():
     assert found["below", "gate"] == found["alarm", "gate"] == 1
     assert ("below", "dark") not in found and ("estimate", "dark") not in found
     assert ("alarm", "dark") not in found and found["images", "dark"] == 12
+
+
+def test_prometheus_does_not_say_that_a_window_to_which_images_still_come_is_not_below():
+    history = [pd.DataFrame({"window": ["a", "b"], "complete": [k, False]}) for k in (True, False)]
+    full, new = (
+        site(name, "learning", 0.7, history=rows)
+        for name, rows in zip(("full", "new"), history, strict=True)
+    )
+    found = gauges(full, new, alarm_below=0.5)
+    assert found["below", "full"] == 0 and ("below", "new") not in found
 
 
 def test_prometheus_does_not_say_that_a_window_that_cannot_be_evaluated_is_not_below():
