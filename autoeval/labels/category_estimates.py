@@ -36,6 +36,7 @@ from autoeval.labels.joint import (
 from autoeval.labels.values import (
     DOF,
     FEWEST_HOLDING,
+    LEAST_INFLUENCE,
     LEVELS,
     NOTHING,
     PER_OBJECT,
@@ -49,7 +50,6 @@ from autoeval.labels.values import (
 )
 
 LARGEST_SHARE = 0.5  # of the value that may be subtracted as small-sample bias
-LEAST_INFLUENCE = 1e-9  # of an image; less is rounding
 MANY = 30  # labels from which on the slope is fitted to them
 FOLDS = 5
 LABELS_OF_CORRELATIONS = 30.0

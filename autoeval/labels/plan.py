@@ -33,10 +33,15 @@ from autoeval.labels.joint import (
     WidthForecast,
 )
 from autoeval.labels.values import (
+    DOF,
+    LEAST_INFLUENCE,
     LEVELS,
     NOTHING,
     PER_OBJECT,
+    UNKNOWN_VALUE,
     ValueWithError,
+    VariancePrior,
+    object_variance,
 )
 from autoeval.result_base import Result
 from autoeval.words import Notice, listed
@@ -590,6 +595,12 @@ class LabelPlan(Result):
         if point is not None:
             variance = float(influence[-1].var(ddof=1)) if self.n_pool > 1 else 0.0
             residual = self.points[point.measure].residual.scaled(variance)
+            shown = over_threshold(self.found.scores, point.score_thr).any()
+            if shown and not residual.variance > LEAST_INFLUENCE**2:
+                # The prediction does not vary, as after a fit without a wrong box: each image then
+                # counts as one box or object.
+                free = whole.value if whole.known else UNKNOWN_VALUE
+                residual = VariancePrior(float(object_variance(1.0, free, free, 1, 1)), DOF)
             return Outlook(residual, self.n_pool, whole, self.level)
         estimates = [self.label_free(self.target, name) for name in self.found.categories]
         prior = JointPrior.of(estimates, whole, self.n_objects, self.small_sample_bias)

@@ -47,6 +47,7 @@ OBJECTS_OF_EXPECTED = 3.0  # that an expected number counts as, added to labelle
 LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}
 FEWEST_HOLDING = 3  # labelled images with an object, for a category to count as measured
 CONFLICT = 2.0  # standard deviations apart
+LEAST_INFLUENCE = 1e-9  # of an image; less is rounding
 SMALLEST = 1e-3  # of an error's standard deviation: a tenth of a point
 
 

@@ -22,7 +22,7 @@ from autoeval.labels.fit_assistance import (
     pairs_of,
 )
 from autoeval.labels.labelled_estimate import estimate_with_labels
-from autoeval.labels.values import VariancePrior
+from autoeval.labels.values import ValueWithError, VariancePrior
 
 
 def correlation(assistance, site):
@@ -118,6 +118,19 @@ def test_a_site_whose_prediction_varies_by_rounding_alone_shows_no_variance():
     clean = replace(clean, boxes=clean.boxes.where(right))
     points = fit_assistance([clean, other]).points
     assert points["precision"].residual.variance < 100
+
+
+def test_precision_is_not_forecast_as_exact_after_a_fit_without_a_wrong_box():
+    """By hand: each image counts as one box, and five as the unknown half, so that a is 1/2."""
+    site = make_site(1)
+    clean = replace(site, boxes=site.boxes.where(site.evaluation.matches.hits[AT_HALF]))
+    assistance = fit_assistance([clean])
+    plan = make_plan(make_site(9).pool, assistance, PlanRequest(20, target="precision@0.3"))
+    error = np.sqrt((1 - 20 / 60) * 0.25 * (6 / 7) / 20)
+    assert plan.forecast(20) == pytest.approx(ValueWithError(0, error, 6 + 19).half_width(0.9))
+    # recall without a box over the threshold in the whole pool is 0, and known
+    nothing = make_plan(make_site(9).pool, assistance, PlanRequest(20, target="recall@0.999"))
+    assert nothing.forecast(20) == 0
 
 
 def test_a_reference_that_finds_nothing_of_a_pair_shows_no_variance_of_it():
