@@ -320,7 +320,7 @@ def count_images(
     """
     kept = read_again(prompted.counter, journal.read().values())
     cells = {(cell["image"], cell["file"]): cell for cell in kept}
-    keys = [(image.image_id, _stamp(image)) for image in images]
+    keys = [(im.image_id, stamp_of(getattr(im, "path", None))) for im in images]
     waiting = [
         image
         for key, image in zip(keys, images, strict=True)
@@ -393,9 +393,14 @@ def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
     return written
 
 
-def _stamp(image: UnlabelledImage) -> str:
-    """Return what changes with the file of an image; empty where it has none."""
-    path = getattr(image, "path", None)
+def stamp_of(path: PathLike | None) -> str:
+    """Return what changes with a file; empty where there is none.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        None for an image without a file.
+    """
     try:
         return "" if path is None else file_stamp(path)
     except OSError:  # it is missing: reading it says so
@@ -406,7 +411,7 @@ def _count(prompted: PromptedCounter, prompt: str, images: Sequence[UnlabelledIm
     cells: list[Cell] = []
     requests, files = [], []
     for image in images:
-        file = _stamp(image)
+        file = stamp_of(getattr(image, "path", None))
         try:
             requests.append(CountRequest(image.read(), [prompt], image.image_id, prompt))
             files.append(file)

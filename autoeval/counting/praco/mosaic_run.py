@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,7 @@ from autoeval.counting.prompting import (
     number,
     read_again,
     result_fields,
+    stamp_of,
 )
 from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError, read_image
@@ -335,6 +337,8 @@ def run_mosaic_test(
 ) -> pd.DataFrame:
     """Count in every mosaic, going on from what the folder holds.
 
+    Mosaics of which a file or the true points have changed are counted again.
+
     Parameters
     ----------
     prompted : PromptedCounter
@@ -364,11 +368,15 @@ def run_mosaic_test(
         raise InputError("The mosaic test needs images of at least two classes: no pair is left.")
     journal = CellJournal(folder / "mosaics.jsonl", MOSAIC_KEY)
     cells = journal.read()
-    done = {key for key, cell in cells.items() if is_done(cell)}
-    waiting = [recipe for recipe in recipes if _key(recipe) not in done]
     paths, images = counting_set.paths, counting_set.by_id
+    made_of = _made_of(counting_set, recipes)
+    waiting = [
+        recipe
+        for recipe in recipes
+        if not _is_answered(cells.get(_key(recipe)), "made_of", made_of[_key(recipe)])
+    ]
     picture = lru_cache(KEPT_IN_MEMORY)(lambda image_id: read_image(paths[image_id]))
-    count = partial(_count_mosaics, prompted, images, picture, divisions)
+    count = partial(_count_mosaics, prompted, images, picture, divisions, made_of)
     bar = announced_bar(len(waiting), "Mosaics", items="mosaics", unit="mosaic")
     for cell in journal.keep(prompted.parts(count, waiting), bar):
         cells[tuple(cell[name] for name in MOSAIC_KEY)] = cell
@@ -393,6 +401,28 @@ def _counts_only(prompted: PromptedCounter) -> str:
 
 def _key(recipe: MosaicRecipe) -> tuple[str, str, str]:
     return recipe.positive, recipe.negative, recipe.layout
+
+
+def _is_answered(cell: Cell | None, field: str, value: str) -> bool:
+    """Return whether a cell is done and of the same files; one that says nothing of them is."""
+    return cell is not None and is_done(cell) and cell.get(field, value) == value
+
+
+def _made_of(
+    counting_set: CountingSet, recipes: Sequence[MosaicRecipe]
+) -> dict[tuple[str, str, str], str]:
+    """Return what changes with the files of both images of a mosaic, or with the true points."""
+    paths, images = counting_set.paths, counting_set.by_id
+    names = {name for r in recipes for name in (r.positive, r.negative)}
+    stamps = {name: stamp_of(paths.get(name)) for name in names}
+    points = {
+        name: crc32(images[name].points[images[name].category].tobytes())
+        for name in {r.positive for r in recipes} & set(images)
+    }
+    return {
+        _key(r): f"{stamps[r.positive]} {points.get(r.positive)} {stamps[r.negative]}"
+        for r in recipes
+    }
 
 
 def make_mosaic(
@@ -426,6 +456,7 @@ def _count_mosaics(
     images: Mapping[str, CountedImage],
     picture: Callable[[str], np.ndarray],
     divisions: int,
+    made_of: Mapping[tuple[str, str, str], str],
     recipes: Sequence[MosaicRecipe],
 ) -> list[Cell]:
     cells, mosaics = [], []
@@ -442,6 +473,7 @@ def _count_mosaics(
         upper, lower = halves(result, size[0], seam)
         cell = vars(recipe) | {"upper": number(upper), "lower": number(lower)}
         cell |= result_fields(result, prompted.privileged(recipe.positive_class))
+        cell["made_of"] = made_of[_key(recipe)]
         if is_done(cell) and not np.isnan(result.count):
             image = images[recipe.positive]
             frame = image.size or top_size
@@ -463,7 +495,7 @@ def run_negative_test(
 ) -> pd.DataFrame:
     """Count every class in every measured image, going on from what the folder holds.
 
-    All classes of an image go to the counter at once.
+    All classes of an image go to the counter at once. An image whose file changed is counted again.
 
     Parameters
     ----------
@@ -490,9 +522,12 @@ def run_negative_test(
     kept_cells = read_again(prompted.counter, journal.read().values())
     cells = {(cell["image"], cell["class"]): cell for cell in kept_cells}
     kept = counting_set.kept
-    done = {key for key, cell in cells.items() if is_done(cell)}
     wanted = {
-        image.image_id: [c for c in counting_set.classes if (image.image_id, c) not in done]
+        image.image_id: [
+            name
+            for name in counting_set.classes
+            if not _is_answered(cells.get((image.image_id, name)), "file", stamp_of(image.path))
+        ]
         for image in kept
     }
     waiting = [image for image in kept if wanted[image.image_id]]
@@ -519,7 +554,7 @@ def _count_classes(
     images: Sequence[CountedImage],
 ) -> list[Cell]:
     cells: list[Cell] = []
-    requests = []
+    requests, files = [], {image.image_id: stamp_of(image.path) for image in images}
     for image in images:
         image_id, classes = image.image_id, wanted[image.image_id]
         true_class = ", ".join(image.points)  # one, or all of an image of several
@@ -532,7 +567,7 @@ def _count_classes(
         privileged = prompted.privileged(request.true_class)
         for name, result in zip(request.classes, results, strict=True):
             cell: Cell = {"image": request.image_id, "class": name, "count": number(result.count)}
-            cell |= result_fields(result, privileged)
+            cell |= {"file": files[request.image_id], **result_fields(result, privileged)}
             if divisions is not None and is_done(cell):
                 size = request.image.shape[:2]
                 cell["tiles"] = tile_counts(result, *size, divisions=divisions)

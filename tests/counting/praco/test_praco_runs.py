@@ -1,9 +1,11 @@
 """Both tests end to end with counters from a table: resuming, failing, being killed."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +121,32 @@ def test_mosaics_resume_cell_by_cell(counting_set, mosaics_of, tmp_path, stub_co
     assert (table["status"] == "ok").all()
     lines = journal.read_text().splitlines()
     assert len([json.loads(line) for line in lines]) == len(recipes), "the torn line is gone"
+
+
+def test_what_has_changed_is_asked_again(fsc147, counting_set, negatives, mosaics_of, stub_counter):
+    """A file of an image, and true points, by which mosaics are measured tile by tile."""
+    recipes = draw_pairs(counting_set)
+    negatives(stub_counter())
+    mosaics_of(stub_counter(), recipes)
+    os.utime(fsc147 / "images_384_VarV2" / "1.jpg", ns=(0, 7))
+    counter = stub_counter(lambda prompt, context: 8)
+    table = negatives(counter).set_index(["image", "class"])["count"]
+    assert counter.asked == [("1.jpg", name) for name in "abc"]
+    assert table["1.jpg"].tolist() == [8, 8, 8] and table["2.jpg"].tolist() == [3, 3, 3]
+    counter = stub_counter()
+    mosaics_of(counter, recipes)
+    assert len(counter.asked) == sum("1.jpg" in (r.positive, r.negative) for r in recipes)
+    moved = [replace(i, points={i.category: i.points[i.category] + 5}) for i in counting_set.images]
+    changed = [moved[0], *counting_set.images[1:]]
+    counter = stub_counter()
+    table = run_mosaic_test(
+        PromptedCounter(counter),
+        replace(counting_set, images=tuple(changed)),
+        recipes,
+        fsc147.parent,
+    )
+    assert {name.split()[0] for name, _ in counter.asked} == {changed[0].image_id}
+    assert len(table) == len(recipes)
 
 
 def test_counts_only_take_no_mosaics_and_an_unknown_class_ends_the_run(
