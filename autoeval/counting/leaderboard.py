@@ -159,7 +159,8 @@ def _standing(
 
 def _read(path: Path) -> pd.DataFrame:
     try:
-        table = pd.read_csv(path, dtype={"model": str})
+        # A missing number is blank, and "NA" the name of a model.
+        table = pd.read_csv(path, dtype={"model": str}, keep_default_na=False, na_values=[""])
     except FileNotFoundError:
         raise InputError(
             f"No file {path}: expected a folder that `autoeval count evaluate`, `count praco` or "

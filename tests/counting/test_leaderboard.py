@@ -44,6 +44,12 @@ def test_a_run_of_several_classes_is_ranked_by_its_mean_over_images(tmp_path):
     assert standing.table["model"].tolist() == ["two", "one"]
 
 
+def test_any_name_of_a_model_stays(tmp_path):
+    (standing,) = read_runs([write(tmp_path / "run", "model,MAE\nNA,2\n007,1\nnull,3\n")])
+    assert standing.table["model"].tolist() == ["007", "NA", "null"]
+    assert overall([standing])["model"].tolist() == ["007", "NA", "null"]
+
+
 def test_of_biases_the_nearest_to_0_is_best(runs):
     (crowd,) = read_runs(runs[:1], measures=["bias"])
     assert crowd.table["model"].tolist() == ["three", "two", "one"]

@@ -269,28 +269,36 @@ def evaluate_maps(
     InputError
         If a map cannot be read.
     """
-    game, sizeless = GameScore(LEVELS), []
+    game, sizeless, broken = GameScore(LEVELS), list[str](), list[str]()
     for image_id, density in read_maps(maps):
         true = truth.images.get(image_id)
         if true is None or true.points is None:
+            continue
+        if not np.isfinite(density).all():
+            broken.append(image_id)
             continue
         size = true.size or size_in(images, image_id)
         if size is None or min(*size, *density.shape) < SMALLEST:
             sizeless.append(image_id)
         else:
             game.update_map(image_id, true.points, density, size)
-    notes: tuple[str, ...] = ()
+    notes = list[str]()
     if sizeless:
-        notes = (
+        notes.append(
             f"GAME leaves out {len(sizeless)} images of unknown size, or whose map is smaller than "
-            f"the tiles ({listed(sizeless)})",
+            f"the tiles ({listed(sizeless)})"
+        )
+    if broken:
+        notes.append(
+            f"GAME leaves out {len(broken)} images whose map is not finite ({listed(broken)})"
         )
     rows = []
     if game.by_image:
         for level, mean, std in game.compute().itertuples(index=False):
             rows.append((f"GAME({level})", mean, len(game.by_image)))
             rows.append((f"GAME({level}) std", std, len(game.by_image)))
-    return Localisation(name, pd.DataFrame(rows, columns=["measure", "value", "images"]), notes)
+    table = pd.DataFrame(rows, columns=["measure", "value", "images"])
+    return Localisation(name, table, tuple(notes))
 
 
 def find_maps(folder: Path) -> dict[str, Path]:
@@ -344,6 +352,7 @@ def counts_of_maps(
         If a map cannot be read, or no image is in the truth.
     """
     sums = np.array([density.sum() for _, density in read_maps(maps)])
+    sums[~np.isfinite(sums)] = np.nan  # no count
     ids, nothing = tuple(maps), np.full(len(sums), np.nan)
     return join_truth(CountPredictions(name, ids, nothing, sums, odd_predictions(ids, sums)), truth)
 

@@ -224,6 +224,23 @@ def test_density_maps_are_counted_and_placed(folder):
     assert evaluate("maps") == 2
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_map_that_is_not_finite_gives_no_count_and_spoils_no_mean(folder, capsys, bad):
+    (folder / "maps").mkdir()
+    density = np.zeros((8, 8))
+    density[0, 0] = 2
+    np.save("maps/a.npy", density)
+    np.save("maps/b.npy", np.full((8, 8), bad))
+    truth = {name: {"points": [[5, 5]], "H": 64, "W": 64} for name in "ab"}
+    (folder / "truth.json").write_text(json.dumps(truth))
+    assert evaluate("maps", "--truth", "truth.json", "--bins", "stb") == 0
+    assert "1 images whose map is not finite (b)" in capsys.readouterr().out
+    table = pd.read_csv("count_evaluation/localisation.csv", index_col="measure")["maps"]
+    assert table["GAME(0)"] == table["GAME(3)"] == 1
+    measures = pd.read_csv("count_evaluation/measures.csv").loc[0]
+    assert (measures["MAE"], measures["skipped"]) == (1, 1)
+
+
 OWN_NAMES = [
     ("images/IMG_1.jpg", "ground-truth/GT_IMG_1.mat", "ground-truth"),  # ShanghaiTech
     ("Test/img_0001.jpg", "Test/img_0001_ann.mat", "Test"),  # UCF-QNRF
