@@ -149,7 +149,7 @@ class StudyOptions(MetaSetOptions, StagedDetector, total=False):
     scores : path-like
         The work dir of an estimate-map run or of fit, or its scores.parquet.
     task : sequence of path-like
-        Such as configs/tasks/vehicle.py; of several, shared images are observed once.
+        Such as configs/tasks/vehicle.py; one alone.
     data_root : path-like
         Folder with the data of the task.
     seed : int

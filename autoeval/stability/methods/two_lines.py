@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from autoeval.model.pair_table import SAMPLE, SEED
-from autoeval.stability.methods.score_rows import mean_over_repeats
+from autoeval.stability.methods.score_rows import groups_of, mean_over_repeats
 from autoeval.words import Notice
 
-FEWEST_SOURCES = 5
+FEWEST_GROUPS = 5
 LEVEL = 0.01
 """Share of false warnings where one line is right."""
 
@@ -65,8 +65,8 @@ def two_lines(table: pd.DataFrame, feature: str, target: str = "mAP") -> TwoLine
 
     where u takes up whatever makes a source as a whole easier or harder. One line means g = t = 0:
     Hotelling's test with 2 and n - 2 degrees of freedom. The covariance of g and t is the
-    jackknife's over sources, so that a source counts once however many sample sets it has. A Chow
-    test with sources as clusters.
+    jackknife's over the n groups of sources, so that a group counts once however many sources and
+    sample sets it has. A Chow test with groups as clusters.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ def two_lines(table: pd.DataFrame, feature: str, target: str = "mAP") -> TwoLine
     Returns
     -------
     TwoLines, optional
-        None where fewer than `FEWEST_SOURCES` have both kinds of rows, or the score does not vary.
+        None where sources of fewer than `FEWEST_GROUPS` groups have both kinds of rows, or the
+        score does not vary.
     """
     rows = mean_over_repeats(table, [feature, target])
     rows = rows[np.isfinite(rows[feature]) & np.isfinite(rows[target])]
@@ -87,21 +88,22 @@ def two_lines(table: pd.DataFrame, feature: str, target: str = "mAP") -> TwoLine
     source, names = pd.factorize(rows["source"])
     x, y = rows[feature].to_numpy(float), rows[target].to_numpy(float)
     own_images = rows["kind"].to_numpy() == SEED
-    n = len(names)
-    if n < FEWEST_SOURCES or np.ptp(x[own_images]) == 0 or np.ptp(x[~own_images]) == 0:
+    group, groups = pd.factorize(rows["source"].astype(str).map(groups_of(table)))
+    n = len(groups)
+    if n < FEWEST_GROUPS or np.ptp(x[own_images]) == 0 or np.ptp(x[~own_images]) == 0:
         return None
     whole = _gap_and_tilt(source, x, y, own_images)
     without = np.zeros((n, len(whole)))
     for k in range(n):
-        kept = source != k
+        kept = group != k
         without[k] = _gap_and_tilt(source[kept], x[kept], y[kept], own_images[kept])
     deviations = without - without.mean(0)
     covariance = (n - 1) / n * deviations.T @ deviations
     from scipy.stats import f  # a quarter of a second that most commands save
 
-    # Hotelling's T² of two coefficients, whose covariance comes from n sources.
+    # Hotelling's T² of two coefficients, whose covariance comes from n groups.
     ratio = float(whole @ np.linalg.pinv(covariance) @ whole) * (n - 2) / (2 * (n - 1))
-    return TwoLines(feature, target, float(whole[0]), float(f.sf(ratio, 2, n - 2)), n)
+    return TwoLines(feature, target, float(whole[0]), float(f.sf(ratio, 2, n - 2)), len(names))
 
 
 def _gap_and_tilt(

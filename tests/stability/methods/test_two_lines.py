@@ -49,6 +49,18 @@ def test_the_gap_of_points_without_noise_is_exact():
     assert two_lines(pd.DataFrame(rows), "bos").gap == pytest.approx(0.1)
 
 
+def test_a_group_counts_once_however_many_sources_it_has():
+    """Law: each source twice, in one group, says no more than once."""
+    table = made_up(7, 0.1, 0)
+    twice = pd.concat([table, table.assign(source=table["source"] + "b")], ignore_index=True)
+    once = two_lines(table, "bos")
+    grouped = two_lines(twice.assign(group=twice["source"].str.removesuffix("b")), "bos")
+    assert grouped.gap == pytest.approx(once.gap) and grouped.p_value == pytest.approx(once.p_value)
+    assert two_lines(twice, "bos").p_value < once.p_value
+    few = twice.assign(group=twice["source"].map(lambda name: int(name[1]) % 4))
+    assert two_lines(few, "bos") is None
+
+
 def test_few_sources_and_a_score_that_does_not_vary_are_not_tested():
     assert two_lines(made_up(4, 0.5, 0), "bos") is None
     assert two_lines(made_up(9, 0.5, 0).assign(bos=0.5), "bos") is None
