@@ -496,7 +496,7 @@ def of_monitor(w):
             "baseline": (kept, {"baseline": "16"}),
             "labelled": (kept, {"labelled": {"gate": 0.9}}),
             "false_alarms": {"false_alarms": 2.0},
-            "alarm_below": {"alarm_below": 0.9},
+            "alarm_below": (kept, {"alarm_below": 0.9}),
             "alarm_on": {"alarm_on": "changed"},
             "worst": {"worst": 1},
             "target": {"target": "mAP50"},
