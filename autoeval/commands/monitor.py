@@ -193,7 +193,7 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
         {"reference"} if typed["predictions"] else set()
     )
     shared = function_parameters(plan_labels).keys() - {*OWN, *of_one}
-    commands = {}
+    commands, folders = {}, list[Path]()
     for site in monitored.alarms:
         words = ["autoeval", "label", "plan", "--estimator", typed["estimator"]]
         if typed["predictions"]:
@@ -224,6 +224,10 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
             words += of_option if name in repeated else []
         if site.name in (typed["known_sites"] or {}):
             words += ["--site", typed["known_sites"][site.name]]
-        words += ["--work-dir", Path("work_dirs") / f"labels_{site.name.replace('/', '_')}"]
+        folder = Path("work_dirs") / f"labels_{site.name.replace('/', '_')}"
+        while folder in folders:  # of a/b and a_b
+            folder = folder.with_name(f"{folder.name}_")
+        folders.append(folder)
+        words += ["--work-dir", folder]
         commands[site.name] = shlex.join(map(str, words))
     return commands

@@ -116,3 +116,13 @@ def test_a_plan_is_enlarged_to_no_more_images_than_there_are(tmp_path, n_labelle
     labels = str(tmp_path / "labels.json")
     step = after_compare(typed("compare", predictions=["a", "b"], labels=labels), result, gate)
     assert shlex.split(step)[-2:] == (["--n", n] if n else [])
+
+
+def test_each_site_has_a_folder_of_labels_of_its_own(tmp_path):
+    names = ["yard/north", "yard_north", "roof"]
+    for name in names:
+        (tmp_path / name).mkdir(parents=True)
+    invocation = typed("monitor", estimator="e.parquet", images=str(tmp_path))
+    monitored = SimpleNamespace(alarms=[SimpleNamespace(name=name) for name in names])
+    steps = label_commands(invocation, monitored)
+    assert len({shlex.split(step)[-1] for step in steps.values()}) == len(names)
