@@ -146,7 +146,7 @@ def monitor_images(
     warnings = (*lost_warnings(*lost, index), *identity_warnings(detector.loaded))
     categories = replace(categories, words=shared.store.add_words(()))
     copies = copied_files(index)
-    warnings = (*warnings, *_copies_left_out(index["name"][copies], "byte by byte"))
+    warnings = (*warnings, *_copies_left_out(index["name"][copies], "bytes"))
     return _monitored(index[~copies], replace(shared, categories=categories), warnings)
 
 
@@ -206,15 +206,15 @@ def monitor_predictions(
     index = store.index()
     # Of images with a box: two empty ones of a minute have the same stamp, and are no copies.
     copies = index["found"] & index.duplicated(["site", "stamp"])
-    warnings = (*warnings, *_copies_left_out(index["name"][copies], "by their boxes"))
+    warnings = (*warnings, *_copies_left_out(index["name"][copies], "boxes"))
     shared = replace(shared, categories=categories, of_files=of_files)
     return _monitored(index[~copies], shared, warnings)
 
 
-def _copies_left_out(names: pd.Series, how: str) -> tuple[Notice, ...]:
-    """Note which images are copies, and by what that is known; empty without any."""
+def _copies_left_out(names: pd.Series, what: str) -> tuple[Notice, ...]:
+    """Note which images are copies, and what they have in common; empty without any."""
     text = (
-        f"images that are copies of another of their site with the same time, {how}, left out: "
+        f"images with the time and exactly the {what} of another of their site, left out: "
         f"{len(names)} ({listed(names, most=2)})"
     )
     return (Notice("copies-left-out", text, severity="note"),) if len(names) else ()
