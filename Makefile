@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DOCS_READY := .venv/.docs
 
-.PHONY: setup demo test test-all test-together test-docs test-counting test-rare test-pythons docs coverage lint clean
+.PHONY: setup demo test test-all test-docs test-counting test-rare test-pythons docs coverage lint clean
 
 setup: $(READY)
 
@@ -57,11 +57,7 @@ test-python%:
 	OMP_NUM_THREADS=1 .venv-$*/bin/python -P -m pytest -n 2 -m "$(EVERYWHERE) and not rare" $(FILES_TESTS) \
 	--deselect "$(NEEDS_A_NETWORK)"; fi
 
-test-all: lint test-together test-pythons
-
-# The four jobs in one go: torch and all modules are imported by two processes, not by eight.
-test-together: $(READY)
-	$(PYTEST) 2 -m "$(EVERYWHERE)"
+test-all: test test-docs test-counting test-rare test-pythons
 
 # The pages of docs/ as a site in build/site; a warning is an error.
 docs: $(DOCS_READY)
