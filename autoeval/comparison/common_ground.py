@@ -21,7 +21,7 @@ from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
-from autoeval.labels.matching import (
+from autoeval.labels.labelled_categories import (
     categories_with_a_box,
     expected_objects,
     false_without_labels,

@@ -2,7 +2,8 @@
 
 `estimate_with_labels` is behind `autoeval label estimate`. It takes a `LabelPlan` and a `LabelSet`:
 
-1. `labels_of_plan` and `labelled_part` match images and categories (`autoeval.labels.matching`);
+1. `labels_of_plan` and `labelled_part` match images (`autoeval.labels.matching`) and categories
+   (`autoeval.labels.labelled_categories`);
 2. `estimate_rankings` estimates each target, of all categories together and of each
    (`autoeval.labels.category_estimates`; `_at_threshold` for precision, recall and F1);
 3. the precision of more labels is forecast (`autoeval.labels.joint`), and what is odd is a warning.
@@ -36,15 +37,17 @@ from autoeval.labels.category_estimates import (
     sample_estimate,
 )
 from autoeval.labels.joint import FEWEST_LABELS, JointOutlook, WidthForecast, outlook_after
+from autoeval.labels.labelled_categories import (
+    on_all_categories,
+    on_labelled_categories,
+    with_categories,
+)
 from autoeval.labels.matching import (
     as_random_draw,
     drawn_by_plan,
     in_categories,
     labels_on,
     match_labels,
-    on_all_categories,
-    on_labelled_categories,
-    with_categories,
 )
 from autoeval.labels.plan import LabelPlan, inverse_probabilities
 from autoeval.labels.values import FEWEST_HOLDING, LEVELS, NOTHING, ValueWithError, combine

@@ -10,8 +10,8 @@ from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.io.labels.content import BoxColumns
 from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.labelled_categories import UNLIKELY, ZERO, on_labelled_categories
 from autoeval.labels.labelled_estimate import estimate_with_labels
-from autoeval.labels.matching import UNLIKELY, ZERO, on_labelled_categories
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.labels.values import ValueWithError
 from autoeval.sites.site import with_features
