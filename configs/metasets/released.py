@@ -1,6 +1,6 @@
 # The meta-set of the code released with the paper on box stability: the same images in all sample
 # sets, each image under one to four of eight transforms with magnitudes of its own, none of which
-# moves objects. What they are: autoeval/stability/metasets/transforms/photometric.py.
+# moves objects. What they are: autoeval/stability/metasets/transforms/imgaug_mix.py.
 transforms = ["ReleasedMix"]
 n_transforms = 1
 n_sets = 50

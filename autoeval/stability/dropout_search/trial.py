@@ -72,14 +72,14 @@ class Trial:
         return LEAST_IMAGES / max(int(self.bench.sizes[self.sets].max()), LEAST_IMAGES)
 
     def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
-        """Evaluate dropouts on the first images of each sample set, two at least.
+        """Evaluate dropouts on a random part of the images of each sample set, two at least.
 
         Parameters
         ----------
         specs : sequence of DropoutSpec
             Of those of the bench.
         share : float
-            Share of the images of each sample set.
+            Share of the images of each sample set; those of a smaller share are among them.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class Trial:
         self._count(specs, stops)
         self.bench.measure(specs, stops)
         usable, columns = self._usable(), self.bench.columns(specs)
-        seen = (np.arange(self.bench.sizes.max()) < stops[:, None])[usable][..., None]
+        seen = (self.bench.ranks < stops[:, None])[usable][..., None]
         sums = self.bench.sums[usable][..., columns] * seen
         counts = self.bench.counts[usable][..., columns] * seen
         accuracy = self.bench.accuracy[usable]

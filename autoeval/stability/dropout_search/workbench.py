@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from autoeval.accuracy.coco_evaluation import MeanAP
-from autoeval.detections import Evidence
+from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, at_once
-from autoeval.io.tasks.seed_set import Samples
+from autoeval.io.tasks.seed_set import Samples, named_rng
 from autoeval.runtime import OK
 from autoeval.runtime.jobs import Job, run_jobs
 from autoeval.runtime.store import RowStore
@@ -27,6 +27,7 @@ from autoeval.stability.scores.base import ScoreContext
 from autoeval.stability.scores.box_stability import image_stabilities
 
 Row = dict[str, Any]
+Answer = tuple[Detections, np.ndarray, np.ndarray, np.ndarray]  # clean boxes, and true ones
 
 
 def list_stages(stages: Sequence[int]) -> str:
@@ -104,6 +105,9 @@ class Workbench:
     ----------
     sizes : ndarray of shape (S,)
         Images of each sample set.
+    ranks : ndarray of shape (S, M), int
+        Place of each image in the random order in which those of its set are observed, M where
+        there is none: the first of them are a random part, whatever the order of the files.
     sums, counts : ndarray of shape (S, M, C)
         What each image adds to the score's numerator and denominator, 0 where not measured.
     accuracy : ndarray of shape (S,)
@@ -137,6 +141,10 @@ class Workbench:
         self.specs, self.score, self.target = tuple(specs), score, target
         self.sizes = np.array([job.size for job in sample_sets], int)
         shape = (len(self.sizes), int(self.sizes.max(initial=0)), len(self.specs))
+        self._orders = [_random_order(job) for job in self.sample_sets]
+        self.ranks = np.full(shape[:2], shape[1])
+        for ranks, order in zip(self.ranks, self._orders, strict=True):
+            ranks[order] = np.arange(len(order))
         self.sums, self.counts = np.zeros(shape), np.zeros(shape)
         self.accuracy = np.full(len(self.sizes), np.nan)
         self.unreadable: dict[str, None] = {}
@@ -164,7 +172,7 @@ class Workbench:
         return [self._column[spec] for spec in specs]
 
     def measure(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
-        """Measure dropouts on the first images of each sample set, where not yet known.
+        """Measure dropouts on the first images of each sample set, by `ranks`, where not yet known.
 
         Parameters
         ----------
@@ -198,8 +206,9 @@ class Workbench:
             return None
         whole = self.sample_sets[number]
         accuracy = bool(np.isnan(self.accuracy[number]))
-        piece = Slice(whole.payload, int(n_scored.min()), stop, missing, accuracy)
-        names = (piece.start, piece.stop, piece.accuracy, piece.specs)
+        order = tuple(self._orders[number].tolist())
+        piece = Slice(whole.payload, order, int(n_scored.min()), stop, missing, accuracy)
+        names = (piece.numbers, piece.accuracy, piece.specs)
         digest = hashlib.sha256(repr(names).encode()).hexdigest()[:16]
         return Job(f"{whole.key}-{digest}", stop - piece.start, piece)
 
@@ -241,8 +250,10 @@ class Slice:
     ----------
     samples : Samples
         The sample set.
+    order : tuple of int
+        Numbers of its images in the order in which they are observed.
     start, stop : int
-        Images from the first number to before the second.
+        Those from the first place in it to before the second.
     specs : tuple of DropoutSpec
         The dropouts.
     accuracy : bool
@@ -250,10 +261,23 @@ class Slice:
     """
 
     samples: Samples
+    order: tuple[int, ...]
     start: int
     stop: int
     specs: tuple[DropoutSpec, ...]
     accuracy: bool
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Numbers of the images."""
+        return self.order[self.start : self.stop]
+
+
+def _random_order(whole: Job) -> np.ndarray:
+    """Draw an order of the images of a sample set, which is that of its files."""
+    columns = whole.columns
+    rng = named_rng("order of observation", str(columns["source"]), str(columns["sample_set"]))
+    return rng.permutation(whole.size)
 
 
 def _slice_rows(
@@ -267,7 +291,8 @@ def _slice_rows(
         One row for each image and dropout, with the sums and counts of every image stability; one
         with a reason for each image that cannot be read; all with mAP where that is wanted.
     """
-    truth, log, rows = MeanAP(observer.task.categories), PassLog(), list[Row]()
+    log, rows = PassLog(), list[Row]()
+    answers: dict[int, Answer] = {}
     settings, lookup = scored_settings(observer), observer.lookup
     observe = partial(
         observer.detector.observe_each,
@@ -275,24 +300,34 @@ def _slice_rows(
         repeats=settings.repeats,
         seed=settings.seed,
     )
-    numbers = range(piece.start, piece.stop)
-    observed = observer.stream(piece.samples, at_once(observe), numbers, log=log)
+    observed = observer.stream(piece.samples, at_once(observe), piece.numbers, log=log)
     for number, sample, evidence_by_spec in observed:
         by_spec = {spec: evidence.relabel(lookup) for spec, evidence in evidence_by_spec.items()}
         clean = next(iter(by_spec.values())).clean
-        truth.update(clean, sample.boxes, sample.labels, sample.iscrowd)
+        answers[number] = clean, sample.boxes, sample.labels, sample.iscrowd
         new_rows = (_row(spec, evidence, observer) for spec, evidence in by_spec.items())
         rows += [{"image": number, **row} for row in new_rows]
         advance(1)
     if piece.accuracy:
         plain = replace(settings, repeats=0, wants=())
         clean_pass = observer.with_settings(plain)
-        rest = range(piece.stop, len(piece.samples))
-        for sample, evidence in clean_pass.each(piece.samples, rest, log=log):
-            truth.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
+        rest = sorted(piece.order[piece.stop :])
+        seen = [
+            (evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
+            for sample, evidence in clean_pass.each(piece.samples, rest, log=log)
+        ]
+        answers |= zip((n for n in rest if n not in log.unreadable), seen, strict=True)
     rows += [{"image": n, "unreadable": reason} for n, reason in log.unreadable.items()]
-    accuracy = truth.compute() if piece.accuracy else {}
+    accuracy = _accuracy(observer, answers) if piece.accuracy else {}
     return [{**row, **accuracy} for row in rows]
+
+
+def _accuracy(observer: Observer[SearchableDetector], answers: Mapping[int, Answer]) -> Row:
+    """Return mAP of the clean boxes, in the order of the files, which ranks equal scores."""
+    accuracy = MeanAP(observer.task.categories)
+    for number in sorted(answers):
+        accuracy.update(*answers[number])
+    return accuracy.compute()
 
 
 def _row(spec: DropoutSpec, evidence: Evidence, observer: Observer) -> Row:

@@ -58,6 +58,22 @@ def test_halving_without_elimination_equals_full(boxes_task, tmp_path, few_specs
     assert np.array_equal(whole.bench.sums, parts.bench.sums)
 
 
+def test_a_share_of_the_images_is_a_random_part_of_them(boxes_task, tmp_path, few_specs):
+    """Recipes list images in the order of their files, such as those of a first sequence first.
+
+    Standard errors of halving are those of images drawn without replacement.
+    """
+    bench = make_bench(boxes_task, tmp_path, n_sets=10, specs=few_specs)
+    trial = Trial(bench)
+    trial.measure(few_specs[:1], 0.5)
+    seen = bench.counts[..., 0] > 0
+    assert bench.sizes.tolist() == [6] * 40 and (seen.sum(1) == 3).all()
+    assert (abs(seen.mean(0) - 0.5) < 3 * np.sqrt(0.25 / 40)).all()  # of each image in its set
+    trial.measure(few_specs[:1], 4 / 6)
+    again = bench.counts[..., 0] > 0
+    assert (again.sum(1) == 4).all() and (again & seen == seen).all()
+
+
 def test_a_stage_that_the_backbone_lacks_is_not_executed(boxes_task, tmp_path, monkeypatch):
     bench = make_bench(boxes_task, tmp_path, n_sets=1, n_images=1)
     costs = (0.2, 0.2, 0.2, 0.2, 0.0, 0.2)

@@ -113,6 +113,7 @@ class Drawn:
         rng = np.random.default_rng(seed)
         self.specs = grid()
         self.sizes = np.full(N_SETS, N_IMAGES)
+        self.ranks = np.tile(np.arange(N_IMAGES), (N_SETS, 1))
         self.accuracy = rng.random(N_SETS)
         self.sums = self._scores(rng)
         self.counts = np.ones_like(self.sums)
