@@ -125,19 +125,18 @@ def estimate_values(
     Returns
     -------
     dict
-        ``estimate``, ``unreadable`` (names and reasons), ``warnings`` and ``notes`` of the fit that
-        the estimate does not repeat, ``curve`` where there is one, the evaluation of the fit,
-        ``facts`` of what was run, and ``about``.
+        ``estimate``, ``unreadable`` (names and reasons), ``warnings``, ``notes`` and
+        ``warning_codes`` of the fit that the estimate does not repeat, ``curve`` where there is
+        one, the evaluation of the fit, ``facts`` of what was run, and ``about``.
     """
     fit, curve = estimator.fit_result_, site_curve(estimate, estimator)
     site_warnings, of_fit = estimate.all_warnings(), fit.warnings if fit else ()
-    notices = notice_values(warning for warning in of_fit if warning not in site_warnings)
+    not_repeated = [warning for warning in of_fit if warning not in site_warnings]
     at_site = estimator.at_floor(estimate.site.floor if estimate.site else 0.0)
     return {
         "estimate": estimate_fields(estimate),
         "unreadable": unreadable(estimate),
-        "warnings": notices["warnings"],
-        "notes": notices["notes"],
+        **notice_values(not_repeated),
         **({"curve": curve.to_dict("records")} if curve is not None and len(curve) else {}),
         **(evaluation_values(fit) if fit else NOT_EVALUATED),
         "facts": run_facts(at_site, DEFAULT_METHOD, detector),

@@ -122,13 +122,13 @@ def fit_values(
     """
     fit = estimator.fit_result_
     sets = None if fit is None else fit.labelled_sets
-    notices = notice_values(fit.warnings if fit else ())
+    held_out, warnings = estimator.held_out_, [*(fit.warnings if fit else ())]
+    warnings += [BY_CATEGORY] if held_out and held_out.by_category else []
     return {
         "estimate": None,
         "labelled_sets": [] if sets is None else sets.to_dict("records"),
         "unreadable": "",
-        "warnings": notices["warnings"],
-        "notes": notices["notes"],
+        **notice_values(warnings),
         **(evaluation_values(fit) if fit else NOT_EVALUATED),
         "facts": run_facts(estimator, DEFAULT_METHOD, detector),
         "about": dict(about),

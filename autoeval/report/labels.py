@@ -116,6 +116,7 @@ def plan_values(plan: LabelPlan, about: Mapping[str, str] = NOTHING) -> dict[str
         "n_pool": plan.n_pool,
         **drawn_with(plan),
         "half_width": plan.half_widths().to_dict("records"),
+        **notice_values(plan.warnings),
         "about": dict(about),
     }
 

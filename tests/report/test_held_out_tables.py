@@ -13,10 +13,13 @@ from autoeval.report.fit import (
     BY_CATEGORY,
     error_figures,
     evaluation_blocks,
+    fit_text,
+    fit_values,
     held_out_tables,
     method_rows,
 )
 from autoeval.report.page import format_cells
+from autoeval.words import codes_of
 
 RESULTS = pd.DataFrame(
     {
@@ -87,3 +90,13 @@ def test_a_saved_fit_knows_the_errors_that_it_printed(tmp_path):
     assert "categories" in heading.text and warning.warnings == [BY_CATEGORY]
     assert [figure.value for figure in shown[:1]] == [f"{100 * error:.1f}"]
     assert shown == error_figures(fitted.held_out_)
+
+
+def test_the_json_of_a_fit_has_every_warning_that_its_text_prints():
+    """That errors are those of categories of one site was printed and not in ``result.json``."""
+    fitted = fit_sets([make_site(1, n_objects=4.0, categories=("car", "bus", "van"))], context={})
+    values = fit_values(fitted)
+    assert BY_CATEGORY in values["warnings"]
+    assert codes_of([BY_CATEGORY])[0] in values["warning_codes"]
+    printed = fit_text(fitted)
+    assert all(warning["text"] in printed for warning in values["warning_codes"])

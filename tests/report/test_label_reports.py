@@ -27,6 +27,7 @@ from autoeval.report.labels import (
     plan_text,
     plan_values,
 )
+from autoeval.words import Notice, codes_of
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,12 @@ def test_the_page_of_a_plan(plan, tmp_path):
     page, folder = plan_page(plan).write(tmp_path / "report.html")
     assert "Expected half-width" in page.read_text()
     assert (folder / "half_width.png").exists()
+
+
+def test_the_json_of_a_plan_has_its_warnings(plan):
+    few = Notice("few-images", "only 3 images")
+    values = plan_values(replace(plan, warnings=(few,)))
+    assert values["warnings"] == [few] and values["warning_codes"] == codes_of([few])
 
 
 def test_the_page_of_a_plan_lists_the_images_and_shows_twelve_at_most(site):
