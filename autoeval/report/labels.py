@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -384,7 +384,11 @@ def unplanned_page(
     about : mapping of str to str
         What both are about; see `autoeval.report.page.about`.
     """
-    of_both = [*labelled_page(labelled).blocks, *estimate_page(title, estimator, estimate).blocks]
+    label_free = estimate_page(title, estimator, estimate).blocks
+    for k, block in enumerate(label_free):
+        if isinstance(block, Table) and block.name == "categories":  # a file of its own
+            label_free[k] = replace(block, name="label_free_categories")
+    of_both = [*labelled_page(labelled).blocks, *label_free]
     return Page(f"{title}, with labels", [*of_both, Facts(about, "What this page is about")])
 
 

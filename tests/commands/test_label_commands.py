@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from labelled_colours import (
     labels_of,
@@ -203,6 +204,16 @@ def test_labels_that_no_plan_drew(world, tmp_path, capsys):
     assert one["n_labelled"] == 15
     assert any("simple random draw" in text for text in one["warnings"])
     assert "How the interval shrinks" in (tmp_path / "a" / "report.html").read_text()
+    # both estimates have a table of categories: neither overwrites the other
+    tables = tmp_path / "a" / "report"
+    values = (
+        pd.read_csv(tables / f"{name}.csv").set_index("category")[column].to_dict()
+        for name, column in (("categories", "value"), ("label_free_categories", "estimate"))
+    )
+    both = json.loads(printed)
+    for ours, estimates in zip(values, (one, both["estimate"]), strict=True):
+        ends = estimates["per_category"].items()
+        assert ours == pytest.approx({name: values["value"] for name, values in ends})
     (tmp_path / "level.json").write_text(printed)
     assert labelled_level(tmp_path / "level.json", "mAP") == one["value"]
     assert main(site) == 0
