@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -43,6 +44,8 @@ ALL = "all categories"
 PAGE = "report.html"  # in the folder of a result
 MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
 TEMPLATES = Path(__file__).parent / "templates"
+FILES_BESIDE = re.compile(r'<meta name="autoeval-files" content="([^"]*)">')
+LONGEST_HEAD = 1 << 16  # bytes of a page in which its head ends that lists files
 MARKUP = re.compile(r"[\\`*\[<|]|(?<!\w)_|_(?!\w)")
 Format = str | Callable[[float], str]
 COLUMNS = {
@@ -577,13 +580,19 @@ class Page:
         """Return the page as HTML text."""
         shown = [block for block in self.blocks if getattr(block, "on_page", True)]
         kinds = {block.kind for block in shown}
-        return _template().render(title=self.title, blocks=shown, kinds=kinds)
+        files = [
+            f"{block.name}.{'csv' if isinstance(block, Table) else 'png'}"
+            for block in self.blocks
+            if isinstance(block, Table | Chart) and block.name
+        ]
+        return _template().render(title=self.title, blocks=shown, kinds=kinds, files_beside=files)
 
     def write(self, path: PathLike, values: Mapping[str, Any] | None = None) -> list[Path]:
         """Write the page atomically, and what has a name into a folder beside it.
 
         Tables are written as CSV, figures as PNG. The folder has the name of the page without its
-        suffix.
+        suffix. What an earlier page in the same place wrote there, and names, and this one does not
+        have, is removed: it is of another result. All else in the folder stays.
 
         Parameters
         ----------
@@ -600,6 +609,11 @@ class Page:
         path, html = Path(path), self.render()
         folder = path.with_suffix("")
         named = [block for block in self.blocks if isinstance(block, Table | Chart) and block.name]
+        if path.is_file():
+            with path.open("rb") as before:
+                head = before.read(LONGEST_HEAD).decode("utf-8", "replace")
+            for name in names_in(head) - names_in(html):
+                (folder / name).unlink(missing_ok=True)
         for block in named:
             if isinstance(block, Table):
                 write_table(folder / f"{block.name}.csv", block.table)
@@ -610,6 +624,19 @@ class Page:
         if values is not None:
             written.append(write_json(path.with_name("result.json"), plain(values)))
         return written
+
+
+def names_in(html: str) -> set[str]:
+    """Return the names of the files beside a page, which its head lists; none of another file.
+
+    Parameters
+    ----------
+    html : str
+        A page, or its beginning.
+    """
+    listed = FILES_BESIDE.search(html)
+    names = unescape(listed[1]).split("/") if listed else []
+    return {name for name in names if name not in ("", ".", "..")}
 
 
 def category_intervals(

@@ -140,6 +140,24 @@ def test_what_lies_beside_the_page_is_not_on_it(tmp_path):
     assert {path.name for path in (tmp_path / "t").iterdir()} == {"rows.csv", "drawn.png"}
 
 
+def test_a_second_page_in_a_folder_removes_what_only_the_first_one_wrote(tmp_path):
+    """Curves of one result lay beside the tables of another; files of others are left alone."""
+    table = Table("rows", pd.DataFrame({"a": [1]}))
+    page = tmp_path / "t.html"
+    Page("first", [table, Chart(chart(), "a chart", "drawn"), Table('a&"b', table.table)]).write(
+        page
+    )
+    assert len([*(tmp_path / "t").iterdir()]) == 3
+    (tmp_path / "t/of_the_user.csv").write_text("1")
+    (tmp_path / "outside.csv").write_text("1")
+    Page("second", [Table("rows", pd.DataFrame({"a": [2]}))]).write(page)
+    assert {path.name for path in (tmp_path / "t").iterdir()} == {"rows.csv", "of_the_user.csv"}
+    assert pd.read_csv(tmp_path / "t/rows.csv")["a"].tolist() == [2]
+    page.write_text('<meta name="autoeval-files" content="../outside.csv">')
+    Page("third", [table]).write(page)
+    assert (tmp_path / "outside.csv").exists()
+
+
 def test_equal_pages_are_equal_bytes_and_pictures_decode(tmp_path):
     first, second = tmp_path / "deep" / "a.html", tmp_path / "b.html"
     whole_page().write(first)
