@@ -70,11 +70,12 @@ def _descend(
     at: Prefix,
     specs: Sequence[DropoutSpec],
     seeds: Sequence[int],
-    draws: dict[int, Tensor],
+    draws: dict[tuple[int, torch.Size], Tensor],
 ) -> Iterator[tuple[DropoutSpec, Features]]:
     """Go on from where all of ``specs`` are still one, depth first: few feature maps live at once.
 
-    `draws` are those of each stage so far.
+    `draws` are those of each stage so far, by its number and the shape of what is dropped: that is
+    its output or its input.
     """
     groups: dict[tuple | None, list[DropoutSpec]] = {}  # by what they do to this layer's output
     for spec in specs:
@@ -85,9 +86,10 @@ def _descend(
         x = at.x
         if action is not None:
             _, stage, rate = action
-            if stage not in draws:
-                draws[stage] = draw_uniform(x.shape[1:], seeds, stage, device=x.device)
-            x = drop_below(x, rate, draws[stage])
+            place = (stage, x.shape[1:])
+            if place not in draws:
+                draws[place] = draw_uniform(x.shape[1:], seeds, stage, device=x.device)
+            x = drop_below(x, rate, draws[place])
         features = at.features
         if at.layer in staged.taps:
             tapped = x if group[0].position == "after" else at.x

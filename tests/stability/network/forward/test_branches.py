@@ -50,8 +50,10 @@ def test_several_images_and_repeats(detector, images):
     assert_as_alone(detector, images, specs, repeats=2)
 
 
-def test_positions_mix(detector, images):
-    specs = [DropoutSpec(position, (2,), 0.3) for position in ("after", "before")]
+@pytest.mark.parametrize("after", [(2,), (1, 2)])
+def test_positions_mix(detector, images, after):
+    """Also where both begin at one layer, and the draws of a stage have one shape for each."""
+    specs = [DropoutSpec("before", (2,), 0.3), DropoutSpec("after", after, 0.3)]
     (both,) = detector.observe_each(images[:1], ["a"], specs, seed=4)
     for spec in specs:
         (alone,) = detector.observe(images[:1], ["a"], dropout=spec, repeats=1, seed=4)
