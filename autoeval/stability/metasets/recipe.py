@@ -46,7 +46,8 @@ class Recipe:
     seed : int
         Of everything drawn while the images are made.
     min_visibility : float
-        Boxes with less than this share of their area left in the image are dropped.
+        Boxes with less than this share of their area left in the image are dropped; areas to ignore
+        only where nothing is left of them.
 
     Examples
     --------
@@ -398,7 +399,7 @@ class SampleSet(SeedSetSamples):
         kept = np.arange(len(boxes))
         for number, step in enumerate(self.recipe.steps):
             rng = named_rng(self.recipe.seed, record.image_id, number)
-            visible = self.recipe.min_visibility
+            visible = np.where(record.iscrowd[kept], 0, self.recipe.min_visibility)
             image, boxes, left = apply_step(step, image, boxes, rng=rng, min_visibility=visible)
             kept = kept[left]
         return Sample(record.image_id, image, boxes, record.labels[kept], record.iscrowd[kept])

@@ -84,6 +84,21 @@ def test_labels_stay_with_their_boxes_when_one_is_dropped(street):
     assert sample.labels.tolist() == [1] and sample.iscrowd.tolist() == [True]
 
 
+def test_an_area_to_ignore_stays_while_any_of_it_is_in_the_image(street):
+    """As above: x 0..11 becomes y 39..50, of which one row in eleven is left in the image.
+
+    What is found in a part of a crowd would count as wrong without it.
+    """
+    boxes = np.array([[0, 0, 11, 10], [0, 0, 11, 10], [0, 0, 30, 10]], float)
+    labels, crowd = np.array([0, 1, 1]), np.array([False, True, False])
+    record = replace(street.images[0], boxes=boxes, labels=labels, iscrowd=crowd)
+    changed = replace(street, images=(record, *street.images[1:]))
+    recipe = Recipe("street", ("1",), (TransformStep("Rotate", 90.0),), 0)
+    sample = SampleSet(changed, recipe)[0]
+    np.testing.assert_allclose(sample.boxes, [[10, 39, 20, 40], [10, 20, 20, 40]], atol=1e-9)
+    assert sample.labels.tolist() == [1, 1] and sample.iscrowd.tolist() == [True, False]
+
+
 @pytest.mark.parametrize("per_image", [False, True])
 def test_same_recipe_same_pixels_in_any_order_and_on_any_worker(street, per_image):
     for recipe in draw_recipes(street, MetaSetConfig(n_sets=4, per_image=per_image)):

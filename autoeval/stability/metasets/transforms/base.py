@@ -137,7 +137,7 @@ def apply_step(
     boxes: np.ndarray,
     *,
     rng: np.random.Generator,
-    min_visibility: float = 0.25,
+    min_visibility: float | np.ndarray = 0.25,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Apply one transform to an image and its boxes.
 
@@ -153,8 +153,8 @@ def apply_step(
         xyxy, pixels.
     rng : Generator
         For all that is drawn.
-    min_visibility : float
-        In [0, 1].
+    min_visibility : float or ndarray of shape (N,)
+        In [0, 1], for all boxes or for each.
 
     Returns
     -------
