@@ -20,7 +20,13 @@ from typing_extensions import Self
 
 from autoeval.accuracy.measures import OperatingPoint, Target, find_target
 from autoeval.errors import InputError
-from autoeval.model.pair_table import CATEGORY, category_weights, with_target
+from autoeval.model.pair_table import (
+    CATEGORY,
+    COUNTS,
+    EXPECTED_COUNTS,
+    category_weights,
+    with_target,
+)
 from autoeval.model.regression import DEFAULT_METHOD, Regression
 from autoeval.result_base import ENDS, Result
 from autoeval.words import Notice, counted
@@ -45,8 +51,9 @@ class LeaveOneSourceOut:
     method, target : str
         Name of the method, and what it estimates.
     per_source : DataFrame
-        One row a site, or a pair of site and category: ``source``, ``group``, ``n_images``,
-        ``true``, ``estimate`` (mean over repeats), ``std`` (over repeats), ``error`` (mean over
+        One row a site, or a pair of site and category: ``source``, ``group`` (of categories the
+        category), ``n_images``, ``true``, ``estimate`` (mean over repeats, also
+        where the interval is too wide to be given), ``std`` (over repeats), ``error`` (mean over
         repeats of the absolute error), ``lower``, ``upper``, ``interval_method``, ``missing`` (the
         estimate is the constant's, since the method has none of this site, so that all methods are
         evaluated on the same sites); of published methods also ``error_std`` (standard deviation of
@@ -57,8 +64,10 @@ class LeaveOneSourceOut:
         ``r2`` and ``spearman`` between the score and mAP over all sample sets, for a method of one
         feature; empty otherwise.
     by_category : bool
-        Whether groups of categories of the same sites were left out, since there are fewer than
-        three groups. It is no evidence about other sites.
+        Whether categories of the same sites were left out, since there are fewer than three
+        groups. It is no evidence about other sites.
+    n_left_out : int
+        Sites, or categories, that were left out; 0 for as many as there are rows.
     """
 
     method: str
@@ -67,6 +76,7 @@ class LeaveOneSourceOut:
     error_by_repeat: np.ndarray
     correlation: dict[str, float]
     by_category: bool = False
+    n_left_out: int = 0
 
     def summary(self) -> dict[str, Any]:
         """Return the figures over all sites.
@@ -82,7 +92,7 @@ class LeaveOneSourceOut:
         """
         table = self.per_source
         true, estimate = table["true"].to_numpy(), table["estimate"].to_numpy()
-        variation = np.sum((true - true.mean()) ** 2)
+        variation = np.sum((true - true.mean()) ** 2) if np.ptp(true) else 0.0  # else rounding
         inside = table["true"].between(table["lower"], table["upper"]).astype(float)
         of_source = table.assign(
             inside=inside.where(table["lower"].notna()), width=table["upper"] - table["lower"]
@@ -113,13 +123,13 @@ class HeldOutErrors:
     target : str
         What was estimated.
     n : int
-        Pairs of site and category, or sites, that were left out.
+        Sites, or categories, that were left out.
     by_category : bool
         See `LeaveOneSourceOut`.
     mean_absolute_error : float
         Of the method in use; like coverage and width the mean over groups, or sites without one.
     coverage : float
-        Share of true values inside their intervals, in [0, 1].
+        Share of true values inside their intervals, in [0, 1], where these can be given.
     width : float
         Distance between the ends of the intervals.
     baseline : float
@@ -156,7 +166,7 @@ class HeldOutErrors:
             baseline = last.summary()["mean_absolute_error"]
         return cls(
             used.target,
-            len(used.per_source),
+            used.n_left_out or len(used.per_source),
             used.by_category,
             figures["mean_absolute_error"],
             figures["coverage"],
@@ -190,8 +200,9 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
 def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
     """Estimate every pair of a regression without its group, or its group of categories.
 
-    With fewer than three groups the pairs are dealt into ten groups in turn, and it is fitted again
-    on these: the result then holds for other categories of the same sites, not for other sites.
+    With fewer than three groups the categories are dealt into ten groups in turn, and it is fitted
+    again on these: the result then holds for other categories of the same sites, not for other
+    sites.
 
     Parameters
     ----------
@@ -202,17 +213,20 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
     -------
     tuple of LeaveOneSourceOut
         Of the default method and of the constant (the mean of the others), one row a pair; empty
-        with fewer than three groups and fewer than three pairs.
+        with fewer than three groups and fewer than three categories.
     """
-    target, n = regression.target, len(regression.pairs_["category"])
+    target, categories = regression.target, regression.pairs_["category"]
     by_category = len(regression.groups_) < FEWEST_GROUPS
     if by_category:
-        if n < FEWEST_GROUPS:
+        # one of two sites with it would show what the other is estimated without
+        dealt_to = {name: f"group {k % GROUPS}" for k, name in enumerate(dict.fromkeys(categories))}
+        if len(dealt_to) < FEWEST_GROUPS:
             return ()
         dealt = {
             **regression.pairs_,
-            "group": np.array([f"group {k % GROUPS}" for k in range(n)], object),
-            "kind": np.full(n, CATEGORY, object),  # the pairs of a site may be divided
+            "group": np.array([dealt_to[name] for name in categories], object),
+            # the pairs of a site may be divided
+            "kind": np.full(len(categories), CATEGORY, object),
         }
         level, floor = regression.level, regression.floor
         regression = Regression(target=target, level=level, floor=floor).fit(dealt)
@@ -229,21 +243,26 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
         names = held_out["source"] + ": " + held_out["category"]
     shared = held_out[["n_images", "true"]].assign(
         source=names,
-        group=names if by_category else held_out["group"],
+        group=held_out["category" if by_category else "group"],
         std=0.0,
         missing=False,
         interval_method="predictive",
     )
-    ours = shared.assign(**{name: held_out[name] for name in ("estimate", "lower", "upper")})
+    # the estimate of an interval that is too wide to be given counts, too
+    ours = shared.assign(
+        estimate=held_out["raw"].clip(0, 1), lower=held_out["lower"], upper=held_out["upper"]
+    )
     constant = shared.assign(
         estimate=means, lower=np.nan, upper=np.nan, interval_method=f"none: {BASELINE}"
     )
-    results = []
+    n_left_out, results = held_out["category" if by_category else "source"].nunique(), []
     for method, estimated in ((DEFAULT_METHOD, ours), (BASELINE, constant)):
         errors = (estimated["estimate"] - estimated["true"]).abs()
         by_repeat = np.array([errors.mean()])
         estimated = estimated.assign(error=errors)
-        results.append(LeaveOneSourceOut(method, target, estimated, by_repeat, {}, by_category))
+        results.append(
+            LeaveOneSourceOut(method, target, estimated, by_repeat, {}, by_category, n_left_out)
+        )
     return tuple(results)
 
 
@@ -355,11 +374,14 @@ class FitResult(Result):
         """Mean accuracy over the categories that were fitted; NaN where the table has none.
 
         At a threshold categories weigh by their counts, see `category_weights`, in each labelled
-        set; the mean over the sets.
+        set, by its labels; the mean over the sets.
         """
         values = [ends["value"] for ends in self.per_category.values()]
         if values and OperatingPoint.of(self.target):
-            by_site = self._pairs.dropna(subset=self.target).groupby("source")
+            rows = self._pairs.dropna(subset=self.target)
+            if COUNTS in rows:  # those of labels: of objects that were never found none is expected
+                rows = rows.assign(**{EXPECTED_COUNTS: rows[COUNTS]})
+            by_site = rows.groupby("source")
             values = [category_weights(x, self.target) @ x[self.target] for _, x in by_site]
         return float(np.mean(values)) if values else math.nan
 

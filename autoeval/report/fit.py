@@ -64,8 +64,8 @@ ONE_SET = (
 )
 BY_CATEGORY = Notice(
     "errors-by-category",
-    "The groups of this cross-validation are categories of one site: errors at other sites are "
-    "larger (docs/results/predictions.md).",
+    "What this cross-validation leaves out are categories of the same sites: errors at other sites "
+    "are larger (docs/results/predictions.md).",
 )
 ABOUT_R2 = (
     "R² in this table is 1 - (mean squared error of the held-out estimates) / (variance of the "
