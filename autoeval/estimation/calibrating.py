@@ -232,7 +232,10 @@ def reliability_drop(scores: np.ndarray, hits: np.ndarray) -> float:
     >>> reliability_drop(scores, scores > 0.5)
     0.0
     """
-    hits_by_score, edges = hits[np.argsort(-scores, kind="stable")], [0]
+    # of equal scores each box counts as their share of right ones, so that no order matters
+    different, of_box, n_equal = np.unique(-scores, return_inverse=True, return_counts=True)
+    shares = np.bincount(of_box, hits, minlength=len(different)) / n_equal
+    hits_by_score, edges = np.repeat(shares, n_equal), [0]
     # Doubled sizes are fine where confidences are highest, where boxes count most, and coarse where
     # there are many of them.
     while edges[-1] + FIRST_BIN * 2 ** (len(edges) - 1) < len(hits_by_score):

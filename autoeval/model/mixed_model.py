@@ -599,7 +599,8 @@ def predict_intervals(
     """Turn each quantity of a predictive distribution into a value and an interval.
 
     The interval reaches from the value as far as the quantiles are from the mean, and is cut at 0
-    and 1. A mean outside shows that the linear model has an error of at least its distance to the
+    and 1; of a skewed distribution it holds the value even where the mean lies beyond a quantile. A
+    mean outside shows that the linear model has an error of at least its distance to the
     edge, so the interval from the edge inwards is longer by that distance; no interval has width 0.
     Where its half-width would exceed `WIDEST`, nearly all of [0, 1], no value is given.
 
@@ -636,8 +637,8 @@ def predict_intervals(
         off = abs(value - raw)
         reach = (high - low) / 2 + off
         if reach <= WIDEST:
-            lower = max(value - (raw - low) - off, 0.0)
-            upper = min(value + (high - raw) + off, 1.0)
+            lower = max(value - max(raw - low, 0.0) - off, 0.0)
+            upper = min(value + max(high - raw, 0.0) + off, 1.0)
             intervals.append(PredictionInterval(raw, value, lower, upper, reach))
         else:
             intervals.append(PredictionInterval(raw, np.nan, np.nan, np.nan, reach))

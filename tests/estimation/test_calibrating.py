@@ -173,3 +173,13 @@ def test_the_most_confident_boxes_are_compared_with_others(right, drop):
     """Bins of 30, of 60 and of the remaining 70 boxes."""
     hits = np.concatenate([np.arange(n) < of for n, of in zip((30, 60, 70), right, strict=True)])
     assert reliability_drop(np.linspace(0.9, 0.1, 160), hits) == pytest.approx(drop)
+
+
+def test_the_drop_does_not_depend_on_the_order_of_boxes_with_equal_scores():
+    # as of two labelled sets, the boxes of one all wrong and those of the other all right
+    scores = np.repeat(np.float32([0.99, 0.99, 0.5]), [40, 40, 60])
+    hits = np.repeat([False, True, True], [40, 40, 60])
+    # bins of 30, 60 and 50 boxes: of .99 half is right, of the second bin 25 and all 10 of .5
+    second, last = (35 + 1) / 62, (50 + 1) / 52
+    for order in (np.arange(140), np.r_[40:80, 0:40, 80:140], np.arange(140)[::-1]):
+        assert reliability_drop(scores[order], hits[order]) == pytest.approx(last - second)

@@ -146,3 +146,11 @@ def test_categories_of_one_site_are_like_home_together():
     )
     assert (together[:, 0] == together[:, 1]).all()
     assert (apart[:, 0] == apart[:, 1]).mean() == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize("level", [0.01, 0.1, 0.3, 0.9])
+def test_an_interval_holds_its_value_at_any_level(level):
+    # few detectors do not fall, so that the mean lies far from the median
+    shifted = USUAL.predict(normal([0.3, 0.5, 0.7], [0.1] * 3), 0.6, np.array([0.0, 0.2, -0.3]))
+    for told in predict_intervals(shifted, level):
+        assert np.isnan(told.value) or told.lower <= told.value <= told.upper
