@@ -108,12 +108,23 @@ def test_a_curve_holds_the_counts_at_every_hundredth_and_survives_packing():
     assert between == pytest.approx(np.mean(ends, axis=0), rel=1e-6)
 
 
+def test_the_name_of_a_target_keeps_the_boxes_over_its_threshold():
+    scores = np.float32([0.9999999, 0.9999995, 0.9999991, 0.12345682, 0.12345678, 0.1234567])
+    for threshold in scores[1:]:
+        named = OperatingPoint.of(str(OperatingPoint("recall", float(threshold))))
+        over = np.sum(scores > np.float32(named.score_thr))
+        assert over == np.sum(scores > threshold)
+
+
 @pytest.mark.parametrize(
     ("name", "normal"),
     [
         ("recall@.30", "recall@0.3"),
         ("f1@0.25:0.50", "f1@0.25"),
         ("precision@.5:.750/a/b", "precision@0.5:0.75/a/b"),
+        ("recall@0.12345678", "recall@0.12345678"),  # not that of 0.123457
+        ("recall@0.9999995", "recall@0.9999995"),  # not that of 1
+        ("recall@0.30000001192092896", "recall@0.3"),  # the same in single precision
         ("mAP50/car", "mAP50/car"),
     ],
 )
@@ -126,6 +137,10 @@ def test_a_target_has_one_name_however_its_numbers_are_written(name, normal):
     [
         ("recall@1.2", "over 0 and under 1 but got 1.2"),
         ("recall@0", "over 0 and under 1 but got 0"),
+        (
+            "recall@0.99999999999",
+            "over 0 and under 1 but got 0.99999999999",
+        ),  # 1 in single precision
         ("f1@x", "a score threshold after @, such as recall@0.3"),
         ("recall@0.3:0.4", "an IoU of COCO's evaluation .* but got 0.4"),
         ("depth@0.3", "a target out of mAP"),
