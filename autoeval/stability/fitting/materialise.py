@@ -33,8 +33,8 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
 
     Images are PNG, so that no pixel changes. The annotations come last: where they exist the sample
     set is complete and nothing is done, unless images, labels or categories of the seed set have
-    changed since, when all is made again; where they do not, images that are there already are not
-    written again.
+    changed since, when all is made again; where they do not, all images are written: those that are
+    there may be of files that have changed since.
 
     Parameters
     ----------
@@ -94,11 +94,10 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
 
 def _write_image(sample: Sample, folder: Path) -> dict[str, Any]:
     path = folder / f"{quote(sample.image_id, safe='')}.png"
-    if not path.exists():
-        done, content = cv2.imencode(".png", sample.image)
-        assert done, "OpenCV encodes every 8-bit image as PNG"
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(content.tobytes())
+    done, content = cv2.imencode(".png", sample.image)
+    assert done, "OpenCV encodes every 8-bit image as PNG"
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content.tobytes())
     height, width = sample.image.shape[:2]
     number = sample.image_id
     image_id = int(number) if number.isdecimal() and str(int(number)) == number else number
