@@ -46,7 +46,7 @@ MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
 TEMPLATES = Path(__file__).parent / "templates"
 FILES_BESIDE = re.compile(r'<meta name="autoeval-files" content="([^"]*)">')
 LONGEST_HEAD = 1 << 16  # bytes of a page in which its head ends that lists files
-MARKUP = re.compile(r"[\\`*\[<|]|(?<!\w)_|_(?!\w)")
+MARKUP = re.compile(r"[\\`*\[<|$~&]|(?<!\w)_|_(?!\w)")
 Format = str | Callable[[float], str]
 COLUMNS = {
     "expected_ap": "average precision that the calibrated probabilities of the boxes predict",

@@ -8,7 +8,13 @@ import pandas as pd
 import pytest
 
 from autoeval.report.charts import figure_of, log_ticks_at, plot_curves
-from autoeval.report.page import Table, format_cells, to_markdown, to_terminal
+from autoeval.report.page import (
+    Table,
+    escaped_markdown,
+    format_cells,
+    to_markdown,
+    to_terminal,
+)
 
 pytestmark = pytest.mark.usefixtures("drawn")
 
@@ -64,3 +70,8 @@ def test_no_name_breaks_a_table_out_of_its_rows(tmp_path):
 def test_markdown_of_a_table_without_rows_is_its_head():
     assert to_markdown(pd.DataFrame({"a": [], "b": []})) == "| a | b |\n|:---|---:|"
     assert to_terminal(pd.DataFrame({"a": [], "b": []})) == "a  b"
+
+
+def test_a_name_is_no_formula_no_sign_and_is_not_struck_through():
+    r"""GitHub reads `$\foo$` as a formula, ``&lt;`` as ``<`` and ``~~x~~`` as struck through."""
+    assert escaped_markdown(r"$\foo$ &lt; ~~x~~") == r"\$\\foo\$ \&lt; \~\~x\~\~"
