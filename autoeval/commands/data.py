@@ -141,7 +141,7 @@ def convert_labels(
     """
     from autoeval.io.coco import write_coco
     from autoeval.io.labels.any_format import load_labels
-    from autoeval.words import listed, printable
+    from autoeval.words import counted, listed, printable
 
     for name in {"path", "img_dir", "layout"} & set(option or {}):
         raise InputError(f"--option {name}=VALUE is no option of a format: see --help.")
@@ -152,9 +152,11 @@ def convert_labels(
     if content.unlabelled:
         names = listed(content.unlabelled)
         print(f"note: images without labels, left out: {len(content.unlabelled)} ({names})")
+    categories = counted(len(content.categories), "category", "categories")
     print(
-        f"{len(content.images)} images, {len(content.boxes)} boxes of {len(content.categories)} "
-        f"categories ({listed(content.categories)}); images in {printable(content.img_dir or '?')}"
+        f"{counted(len(content.images), 'image')}, {counted(len(content.boxes), 'box', 'boxes')} "
+        f"of {categories} ({listed(content.categories)}); images in "
+        f"{printable(content.img_dir or '?')}"
     )
     print(f"written: {output}")
 

@@ -246,6 +246,7 @@ def _of_images(look: Look) -> Iterator[str]:
     if look.unreadable:
         yield f"images that cannot be used: {len(look.unreadable)} ({listed(look.unreadable, 3)})"
     if len(look.image_ids) < FEW_IMAGES:
-        yield f"only {len(look.image_ids)} images: what is measured on them varies by chance"
+        images = counted(len(look.image_ids), "image")
+        yield f"only {images}: what is measured on so few varies by chance"
     if look.dark:
         yield f"dark images, under 20 of 255 on average: {len(look.dark)} ({listed(look.dark, 3)})"

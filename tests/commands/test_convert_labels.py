@@ -25,7 +25,7 @@ def test_writes_a_file_that_says_the_same_and_tells_what_was_left_out(folder, tm
     assert [box.xywh for box in again.boxes] == [(15, 5, 10, 10)]
     shown = capsys.readouterr().out
     assert "note: images without labels, left out: 1 (c.png)" in shown
-    assert "2 images, 1 boxes of 1 categories (0)" in shown and str(out) in shown
+    assert "2 images, 1 box of 1 category (0)" in shown and str(out) in shown
 
 
 @pytest.mark.parametrize(
