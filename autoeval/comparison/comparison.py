@@ -183,7 +183,9 @@ class Gate:
         return max(same_outcome, key=lambda loss: loss.value)
 
     def __str__(self) -> str:
-        return f"gate {self.outcome}: {self.candidate} may lose {100 * self.max_loss:g} points"
+        points = f"{100 * self.max_loss:g}"
+        noun = "point" if points == "1" else "points"
+        return f"gate {self.outcome}: {self.candidate} may lose {points} {noun}"
 
 
 def check_max_loss(max_loss: float) -> None:
@@ -307,7 +309,7 @@ class Comparison(Result):
     >>> print(comparison)
     mAP of new less that of old: 3.0 (90% interval -0.3 to 6.3), on 200 images
     >>> print(comparison.gate(max_loss=0.01, candidate="new"))
-    gate passed: new may lose 1 points
+    gate passed: new may lose 1 point
     >>> comparison.matrix()
           new   old
     new   NaN  0.93

@@ -630,7 +630,7 @@ def look_of(window: Window | None) -> SiteLook | None:
 
 
 def reasons_of(
-    window: Window | None, learning: str, settings: MonitorSettings, text: Callable[[float], str]
+    window: Window | None, learning: str, settings: MonitorSettings, text: Callable[..., str]
 ) -> dict[str, str]:
     """Return every state that holds at a site, the one that counts first, and why.
 
@@ -666,7 +666,7 @@ def reasons_of(
     reasons = {LEARNING: learning} if look is None else {}
     below = settings.alarm_below
     if below is not None and window["complete"] and window["upper"] < below:
-        ends = f"{text(window['lower'])} to {text(window['upper'])}"
+        ends = f"{text(window['lower'])} to {text(window['upper'], below)}"
         reasons[BELOW] = f"the interval {ends} is below {text(below)}"
     if look is not None and changed:
         moved = "; ".join(_moved_texts(look))

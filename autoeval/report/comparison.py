@@ -220,11 +220,12 @@ def loss_lines(gate: Gate) -> list[str]:
     gate : Gate
         With these losses.
     """
-    lines = []
+    lines, in_points = [], find_target("mAP").text
     for loss in gate.losses:
+        lower, upper = (in_points(end, gate.max_loss) for end in (loss.lower, loss.upper))
         line = (
-            f"less than {loss.detector} by {100 * loss.value:.1f} ({gate.level:.0%} interval "
-            f"{100 * loss.lower:.1f} to {100 * loss.upper:.1f}): {loss.outcome}"
+            f"less than {loss.detector} by {in_points(loss.value)} ({gate.level:.0%} interval "
+            f"{lower} to {upper}): {loss.outcome}"
         )
         if loss.same_boxes:
             line += "; both found exactly the same boxes"

@@ -524,7 +524,7 @@ def until_text(wanted: float, half_width: float | None, n: int, next_n: int | No
     goal = f"±{100 * wanted:g}"
     if half_width is None:
         return f"{goal} is not reached: the boxes contradict the labels."
-    half = f"±{100 * half_width:.1f}"
+    half = f"±{find_target('mAP').text(half_width, wanted)}"  # in points, whatever is estimated
     if math.isnan(half_width):
         half = "no half-width is known"
     if half_width <= wanted:

@@ -15,6 +15,7 @@ from autoeval.comparison.comparison import (
 from autoeval.errors import InputError
 from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, VariancePrior
+from autoeval.report.comparison import loss_lines
 
 Z = 1.6448536  # of a 90 % interval
 
@@ -94,3 +95,16 @@ def test_all_labels_decide_what_nothing_else_does():
 def test_losses_that_no_detector_can_have_are_refused(loss):
     with pytest.raises(InputError, match="--max-loss"):
         check_max_loss(loss)
+
+
+def test_the_printed_interval_of_a_loss_agrees_with_its_outcome():
+    """An upper end of 2.04 points was printed as the 2.0 that is allowed, and undecided."""
+    undecided, failed = judged(0.0, 0.0204), judged(0.0204 + 0.01, 0.01)
+    first, second = loss_lines(Gate("new", 0.02, 0.9, (undecided, failed)))
+    assert (undecided.outcome, failed.outcome) == ("undecided", "failed")
+    assert "to 2.04)" in first and "interval 2.04 to" in second
+
+
+@pytest.mark.parametrize(("allowed", "words"), [(0.01, "1 point"), (0.0, "0 points")])
+def test_one_point_is_singular(allowed, words):
+    assert str(Gate("new", allowed, 0.9, (judged(0.0, 0.0),))).endswith(f"may lose {words}")

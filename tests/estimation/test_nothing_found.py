@@ -185,4 +185,5 @@ def test_what_a_single_label_does_not_show_is_a_dash():
     text = labelled_text(estimated)
     assert text.startswith("estimated recall@0.3: –, from 1 labelled image of ")
     assert "nan" not in text and "nan" not in labelled_page(estimated).render().split("<script")[0]
+    assert "±5.02" in until_text(0.05, 0.0502, n=30, next_n=30)  # 5.0 is not reached by 5.0
     assert "nan" not in until_text(0.05, estimated.recommended.half_width(), n=11, next_n=11)

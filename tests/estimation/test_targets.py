@@ -74,3 +74,22 @@ def test_a_small_counting_error_is_no_reason_for_doubt():
     new = table[table["kind"] == "seed"].iloc[:1]
     fitted = PublishedEstimator("bos", target="count_mae").fit(table)
     assert fitted.predict_rows(new).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "beside", "text"),
+    [
+        (0.0502, 0.05, "5.02"),  # not reached: 5.0 would look so
+        (0.0498, 0.05, "4.98"),  # below: an interval to 5.0 would not look so
+        (0.04274, 0.0428, "4.27"),
+        (0.05, 0.05, "5.0"),
+        (0.07, 0.07, "7.0"),
+        (0.06, 0.05, "6.0"),
+        (-0.0002, 0.0, "-0.02"),
+        (0.05 + 1e-12, 0.05, "5.000000"),  # not for ever
+        (0.0502, math.nan, "5.0"),
+        (math.nan, 0.05, "–"),
+    ],
+)
+def test_rounding_does_not_move_a_value_to_what_it_is_compared_with(value, beside, text):
+    assert find_target("mAP").text(value, beside) == text
