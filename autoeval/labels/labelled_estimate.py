@@ -154,7 +154,7 @@ class LabelledEstimate(Result):
             for name, estimate in estimates.items()
         }
 
-    def label_free(self, category: str = "", target: str = "") -> dict[str, float]:
+    def label_free(self, category: str | None = None, target: str = "") -> dict[str, float]:
         """Return the label-free estimate, as the estimate without labels printed it.
 
         Where it printed none of these categories together, as after labels have added or left out
@@ -162,8 +162,8 @@ class LabelledEstimate(Result):
 
         Parameters
         ----------
-        category : str
-            By default all categories together.
+        category : str, optional
+            By default all categories together; a category may have an empty name.
         target : str
             A name in `whole`; by default that of the estimate. Of a category only that target is
             known.
@@ -174,13 +174,14 @@ class LabelledEstimate(Result):
             ``value``, ``lower`` and ``upper`` in [0, 1]; NaN where there was no estimate.
         """
         target = target or self.target
-        only = len(self.by_category) == 1
-        printed = self.printed.get(f"{target}/{category}" if category else target)
-        if printed is None and (only or not category):
+        only, whole = len(self.by_category) == 1, category is None
+        printed = self.printed.get(target if whole else f"{target}/{category}")
+        if printed is None and (only or whole):
             printed = self.printed.get(target)
         if printed is not None:
             return dict(printed)
-        prior = (self.by_category[category] if category else self.whole[target]).prior
+        estimates = self.whole[target] if category is None else self.by_category[category]
+        prior = estimates.prior
         return prior.inside(self.level)
 
     def label_free_half_width(self, target: str = "") -> float:
@@ -235,11 +236,11 @@ class LabelledEstimate(Result):
         import pandas as pd
 
         rows = []
-        for name, estimates in {"": self.whole[self.target], **self.by_category}.items():
+        for name, estimates in [(None, self.whole[self.target]), *self.by_category.items()]:
             free = self.label_free(name)
             rows.append(
                 {
-                    "category": name,
+                    "category": name or "",
                     **estimates.combined.estimate.inside(self.level),
                     "label_free": free["value"],
                     "label_free_lower": free["lower"],

@@ -407,12 +407,14 @@ class LabelPlan(Result):
         """``value``, ``lower`` and ``upper`` of the label-free estimate of each category."""
         return {name: self._free(self.target, name) for name in self.found.categories}
 
-    def _free(self, target: str, category: str = "") -> dict[str, float]:
+    def _free(self, target: str, category: str | None = None) -> dict[str, float]:
         """Return a label-free estimate as it was printed, or by the error that it had elsewhere."""
-        printed = self.printed.get(f"{target}/{category}" if category else target)
-        if printed is not None:
+        name = target if category is None else f"{target}/{category}"
+        if (printed := self.printed.get(name)) is not None:
             return dict(printed)
-        prior = self.label_free(target, category) if category else self.priors.get(target, NOTHING)
+        prior = self.priors.get(target, NOTHING)
+        if category is not None:
+            prior = self.label_free(target, category)
         return prior.inside(self.level)
 
     def to_dict(self) -> dict[str, float]:

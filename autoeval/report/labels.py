@@ -599,13 +599,13 @@ def category_order_blocks(estimate: LabelledEstimate) -> list[Block]:
         blocks.append(Table("most_helpful", helpful, shown, formats, caption, on_page=any_helps))
     intervals = [
         IntervalRow(
-            row["category"] or ALL,
+            row["category"] if k else ALL,
             row["value"],
             row["lower"],
             row["upper"],
             (row["label_free"], row["label_free_lower"], row["label_free_upper"]),
         )
-        for row in estimate.to_pandas().to_dict("records")
+        for k, row in enumerate(estimate.to_pandas().to_dict("records"))
     ]
     note = f". {estimate.n_measured} of {n} categories are measured by labels"
     if estimate.n_measured < n:

@@ -1,6 +1,7 @@
 """A figure that several pages show is the same on all of them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,28 +31,31 @@ from tests.made_sites import WORDS, random_found, truth_from
 SAMPLE = Path(__file__).resolve().parents[2] / "docs/getting-started/sample"
 
 
-def test_the_label_page_has_the_label_free_intervals_of_the_estimate_page(tmp_path):
-    found = random_found(0)
-    labelled = labelled_site(Site(found, truth=truth_from(found), name="val"))
+@pytest.mark.parametrize("first", ["car", ""])  # an empty name is that of a category alone
+def test_the_label_page_has_the_label_free_intervals_of_the_estimate_page(tmp_path, first):
+    words = (first, *WORDS[1:])
+    found = replace(random_found(0), categories=words)
+    truth = replace(truth_from(found), categories=words)
+    labelled = labelled_site(Site(found, truth=truth, name="val"))
     fitted = fit_sets([labelled], context={})
-    new = random_found(1)
+    new = replace(random_found(1), categories=words)
     estimate = fitted.predict_site(Site(new, named=True))
     save_plan(fitted.plan_labels(estimate, n=12), tmp_path)
     plan = load_plan(tmp_path)
     truth = truth_from(new)
     boxes = tuple(
-        LabelledBox(new.images[k].image_id, WORDS[c], (x, y, right - x, bottom - y))
+        LabelledBox(new.images[k].image_id, words[c], (x, y, right - x, bottom - y))
         for k, c, (x, y, right, bottom) in zip(truth.image, truth.label, truth.boxes, strict=True)
     )
     images = tuple(new.images[k] for k in plan.drawn)
     drawn = {image.image_id for image in images}
     boxes = BoxColumns.of([box for box in boxes if box.image_id in drawn])
-    labels = LabelSet("l", images, WORDS, boxes)
+    labels = LabelSet("l", images, words, boxes)
     labelled = estimate_with_labels(plan, labels)
 
     whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
     assert labelled.label_free() == pytest.approx(whole, abs=1e-9)
-    assert set(labelled.by_category) == set(estimate.per_category) == set(WORDS)
+    assert set(labelled.by_category) == set(estimate.per_category) == set(words)
     shown = category_blocks(estimate)[-1].table
     page = category_order_blocks(labelled)[-2].table.set_index("category")
     for _, row in shown.iterrows():
@@ -59,11 +63,14 @@ def test_the_label_page_has_the_label_free_intervals_of_the_estimate_page(tmp_pa
         assert labelled.label_free(row["category"]) == pytest.approx(there, abs=1e-9)
         assert page.loc[row["category"], "label_free"] == pytest.approx(row["estimate"], abs=1e-9)
     # the plot and the table have these intervals too, not those of the errors in the combination
-    table = labelled.to_pandas().set_index("category")
-    car = estimate.per_category["car"]
-    arms = table.loc["car", ["label_free", "label_free_lower", "label_free_upper"]].tolist()
+    table = labelled.to_pandas()
+    assert table["category"].tolist() == ["", *labelled.by_category]
+    assert table["value"].tolist()[0] == pytest.approx(labelled.value)
+    table = table[1:].set_index("category")
+    car = estimate.per_category[first]
+    arms = table.loc[first, ["label_free", "label_free_lower", "label_free_upper"]].tolist()
     assert arms == pytest.approx([car["value"], car["lower"], car["upper"]], abs=1e-9)
-    assert labelled.by_category["car"].prior.half_width(0.9) != pytest.approx(
+    assert labelled.by_category[first].prior.half_width(0.9) != pytest.approx(
         (car["upper"] - car["lower"]) / 2, abs=1e-3
     )
 
