@@ -86,9 +86,9 @@ def boxes_of_fit(
     as_many = (n_sure <= s.n if in_part else n_sure == s.n for s in looks.confident)
     if n_sure < FEWEST_SURE or not any(as_many):
         return ()
-    new_rows = _rows_as_bytes(boxes)
+    new_rows = rows_as_bytes(boxes)
     for labelled in read_sites():
-        fit_rows = _rows_as_bytes(labelled.boxes)
+        fit_rows = rows_as_bytes(labelled.boxes)
         wanted = new_rows if in_part else fit_rows
         if wanted and len(fit_rows & new_rows) >= SAME * len(wanted):
             text = (
@@ -100,8 +100,14 @@ def boxes_of_fit(
     return ()
 
 
-def _rows_as_bytes(boxes: Boxes) -> set[bytes]:
-    """Return corners and score of each box as bytes of float32, to be compared exactly."""
+def rows_as_bytes(boxes: Boxes) -> set[bytes]:
+    """Return corners and score of each box as bytes of float32, to be compared exactly.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Detected ones.
+    """
     rows = np.column_stack([boxes.boxes, boxes.scores]).astype(np.float32)
     return {row.tobytes() for row in rows}
 

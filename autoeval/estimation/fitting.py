@@ -29,7 +29,7 @@ from autoeval.estimation.calibrating import (
     reliability,
     with_calibrated_reference,
 )
-from autoeval.estimation.checks import reference_of_fit
+from autoeval.estimation.checks import SAME, reference_of_fit, rows_as_bytes
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_file import SUFFIX, FittedSites
 from autoeval.estimation.given import GivenLabels, Predictions
@@ -58,6 +58,7 @@ from autoeval.model.calibration import FOUND
 from autoeval.model.pair_table import CONFIDENCE, REFERENCE_TRUE
 from autoeval.runtime.files import PathLike, name_of
 from autoeval.sites.file_looks import (
+    FEWEST_SURE,
     LOW_FLOOR,
     Looks,
     joined_statistics,
@@ -580,18 +581,22 @@ def _names_of_sites(
     Raises
     ------
     InputError
-        For one set in two fits: it counts once.
+        For one set, or most boxes of one, in two fits: it counts once.
     """
     short = dict(zip(sites, short_names(list(sites)), strict=True))
     renamed: dict[str, dict[str, str]] = {name: {} for name in sites}
+    rows = {id(k): rows_as_bytes(k.boxes) for of_fit in sites.values() for k in of_fit}
     for (first_name, first_sites), (second_name, second_sites) in itertools.combinations(
         sites.items(), 2
     ):
         for a, b in itertools.product(first_sites, second_sites):
             common = [k for k in _labelled_categories(a) if k in _labelled_categories(b)]
             same_images = _image_ids(a) == _image_ids(b) and _same_labels(a, b, common)
+            # of a part of the images, or of a file that was cut at a score
+            fewer, shared = min(len(rows[id(a)]), len(rows[id(b)])), rows[id(a)] & rows[id(b)]
+            in_part = fewer >= FEWEST_SURE and len(shared) >= SAME * fewer
             if a.evaluation.content_key == b.evaluation.content_key or (
-                a.name == b.name and same_images and common
+                common and (in_part or (a.name == b.name and same_images))
             ):
                 names = listed(list(dict.fromkeys([a.name, b.name])))
                 raise InputError(

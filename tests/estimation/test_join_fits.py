@@ -223,3 +223,12 @@ def test_the_sites_of_another_version_are_not_called_damaged(tmp_path):
     with pytest.raises(InputError, match=r"fit\.sites\.npz was written by another version") as told:
         FittedSites(path=tmp_path / "fit.sites.npz").read()
     assert "cannot be read" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["site0", "another name"])
+def test_a_set_is_not_joined_with_a_part_of_itself(name):
+    part = replace(site(0).on_images(np.arange(25)), name=name, group=name)
+    with pytest.raises(InputError, match="Each counts once"):
+        join_fits({"a": fit(0), "b": fit_of(part)})
+    with pytest.raises(InputError, match="Each counts once"):
+        join_fits({"a": fit(0), "b": fit_of(replace(site(0).above(0.3), name=name, group=name))})
