@@ -3,12 +3,14 @@
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.runtime.files import read_config, shipped_config
 from autoeval.stability.commands.meta_set_options import (
     pass_settings,
 )
 from autoeval.stability.network.forward.dropout_spec import (
     DropoutSpec,
     load_dropout,
+    sources_of_search,
     write_dropout_config,
 )
 from autoeval.stability.passes.presets import PRESETS
@@ -51,6 +53,15 @@ def test_other_files_are_refused(tmp_path, text):
     (tmp_path / "other.py").write_text(text)
     with pytest.raises(InputError, match="Expected"):
         load_dropout(tmp_path / "other.py")
+
+
+def test_shipped_dropouts_say_which_sources_they_were_chosen_on():
+    """On these errors are too small, which is said where a dropout is used."""
+    paths = sorted(shipped_config("dropout").glob("*.py"))
+    assert len(paths) == 2
+    for path in paths:
+        found, sources = read_config(path)["found"], sources_of_search(path)
+        assert sources and found["n_sample_sets"] % len(set(sources)) == 0
 
 
 def test_missing_file(tmp_path):
