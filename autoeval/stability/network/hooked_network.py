@@ -36,7 +36,7 @@ class HookedNetwork(ViewedBlackBox):
     Raises
     ------
     InputError
-        If a name fits no module, or several.
+        If a name fits no module, or several, or a module is named twice.
     """
 
     def __init__(self, detector: BlackBoxDetector, stages: Sequence[str]) -> None:
@@ -169,7 +169,7 @@ def hook_points(network: Any, names: Sequence[str]) -> HookPoints:
     Raises
     ------
     InputError
-        If a name fits no module or several, or there are not one to four.
+        If a name fits no module or several, a module is named twice, or there are not one to four.
     """
     modules = dict(network.named_modules())
     if not 0 < len(names) <= N_STAGES:
@@ -182,6 +182,11 @@ def hook_points(network: Any, names: Sequence[str]) -> HookPoints:
             raise InputError(
                 f"Expected the name of one module of {type(network).__name__} as a stage but "
                 f"{name!r} fits {len(fitting)}: {listed_near([name], candidates)}."
+            )
+        if modules[fitting[0]] in chosen:
+            raise InputError(
+                f"Expected different modules as stages but {name!r} is there twice: its features "
+                "would be dropped as often."
             )
         chosen.append(modules[fitting[0]])
     return HookPoints(tuple(chosen), tuple(chosen))

@@ -113,6 +113,7 @@ def test_stages_are_settings_of_the_detector():
         (["layer2"], r"'layer2' fits 2: body\.layer2, neck\.layer2"),
         (["layer9"], "'layer9' fits 0: .*layer1"),
         (["layer1"] * 5, "one to 4 stages but got 5"),
+        (["layer1", "body.layer1"], "'body.layer1' is there twice"),
     ],
 )
 def test_names_that_fit_no_module_or_several(names, told):

@@ -606,15 +606,16 @@ def named_hook_points(backbone: nn.Module, names: Sequence[str]) -> HookPoints:
     Raises
     ------
     InputError
-        If there are not so many, or the backbone has no module of a name.
+        If there are not so many, one is named twice, or the backbone has no module of a name.
     """
     modules = dict(backbone.named_modules())
     unknown = [name for name in names if name not in modules or not name]
-    if unknown or not 0 < len(names) <= N_STAGES:
+    if unknown or not 0 < len(set(names)) == len(names) <= N_STAGES:
         few = ", ".join(name for name in modules if name and name.count(".") < 2)
         raise InputError(
-            f"Expected one to {N_STAGES} modules of the backbone {type(backbone).__name__} as "
-            f"stages, got {', '.join(names)}. It has {few}, and modules within these."
+            f"Expected one to {N_STAGES} different modules of the backbone "
+            f"{type(backbone).__name__} as stages, got {', '.join(names)}. It has {few}, and "
+            "modules within these."
         )
     chosen = tuple(modules[name] for name in names)
     return HookPoints(chosen, chosen)

@@ -135,6 +135,7 @@ def test_a_backbone_that_takes_no_trial_image_may_list_its_stages():
 def test_named_stages():
     chain = Chain()
     assert named_hook_points(chain, ["steps.1"]).exits == (chain.steps[1],)
-    for names in ([], ["nothing"], [f"steps.{n}" for n in range(4)] + ["norm0"]):
-        with pytest.raises(InputError, match="one to 4 modules of the backbone Chain"):
+    too_many = [f"steps.{n}" for n in range(4)] + ["norm0"]
+    for names in ([], ["nothing"], ["steps.1"] * 2, too_many):
+        with pytest.raises(InputError, match="one to 4 different modules of the backbone Chain"):
             named_hook_points(chain, names)
