@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.estimate import OWN
+from autoeval.commands.estimate import N_LABELS, OWN, unused_folder
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -224,10 +224,13 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
             words += of_option if name in repeated else []
         if site.name in (typed["known_sites"] or {}):
             words += ["--site", typed["known_sites"][site.name]]
-        folder = Path("work_dirs") / f"labels_{site.name.replace('/', '_')}"
-        while folder in folders:  # of a/b and a_b
-            folder = folder.with_name(f"{folder.name}_")
+        # a folder that is there has a plan of fewer images of this site, which others were added to
+        name = f"labels_{site.name.replace('/', '_')}"
+        while (folder := unused_folder(Path("work_dirs") / name)) in folders:  # of a/b and a_b
+            name += "_"
         folders.append(folder)
+        n_images = int(site.history["n_images"].sum())
+        words += ["--n", n_images] if n_images < N_LABELS else []
         words += ["--work-dir", folder]
         commands[site.name] = shlex.join(map(str, words))
     return commands

@@ -68,7 +68,7 @@ def test_after_an_alarm(tmp_path, by_files):
     (tmp_path / "gate.json").write_text("[]")
     values = {"predictions": str(tmp_path)} if by_files else {"images": str(tmp_path)}
     invocation = typed("monitor", estimator="e.parquet", **values)
-    monitored = SimpleNamespace(alarms=[SimpleNamespace(name="gate")])
+    monitored = SimpleNamespace(alarms=[site_with_alarm("gate")])
     step = label_commands(invocation, monitored)["gate"]
     but = {"predictions", "images", "img_dir", *(["reference"] if by_files else [])}
     expect_repeated(step, invocation.words, OTHERWISE | but)
@@ -80,7 +80,7 @@ def test_there_is_no_step_where_the_images_of_all_sites_are_in_one_list(tmp_path
     (tmp_path / "all.txt").write_text("gate/1.jpg\n")
     images = str(tmp_path / "all.txt")
     invocation = typed("monitor", estimator="e", predictions=str(tmp_path), images=images)
-    assert not label_commands(invocation, SimpleNamespace(alarms=[SimpleNamespace(name="gate")]))
+    assert not label_commands(invocation, SimpleNamespace(alarms=[site_with_alarm("gate")]))
 
 
 @pytest.mark.parametrize("name", ["boxes.json", "boxes.parquet", "boxes.jsonl.gz", "folder"])
@@ -118,11 +118,29 @@ def test_a_plan_is_enlarged_to_no_more_images_than_there_are(tmp_path, n_labelle
     assert shlex.split(step)[-2:] == (["--n", n] if n else [])
 
 
+def site_with_alarm(name, n_images=(30, 30)):
+    return SimpleNamespace(name=name, history=pd.DataFrame({"n_images": n_images}))
+
+
 def test_each_site_has_a_folder_of_labels_of_its_own(tmp_path):
     names = ["yard/north", "yard_north", "roof"]
     for name in names:
         (tmp_path / name).mkdir(parents=True)
     invocation = typed("monitor", estimator="e.parquet", images=str(tmp_path))
-    monitored = SimpleNamespace(alarms=[SimpleNamespace(name=name) for name in names])
+    monitored = SimpleNamespace(alarms=[site_with_alarm(name) for name in names])
     steps = label_commands(invocation, monitored)
     assert len({shlex.split(step)[-1] for step in steps.values()}) == len(names)
+    assert not any("--n" in shlex.split(step) for step in steps.values())
+
+
+def test_the_plan_of_a_site_is_no_earlier_one_and_of_no_more_images_than_there_are(
+    tmp_path, monkeypatch
+):
+    """A site grows, so that its earlier plan is of other images: the command was refused."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sites/roof").mkdir(parents=True)
+    (tmp_path / "work_dirs/labels_roof").mkdir(parents=True)
+    invocation = typed("monitor", estimator="e.parquet", images="sites")
+    monitored = SimpleNamespace(alarms=[site_with_alarm("roof", [8, 4])])
+    command = shlex.split(label_commands(invocation, monitored)["roof"])
+    assert command[-4:] == ["--n", "12", "--work-dir", "work_dirs/labels_roof_2"]
