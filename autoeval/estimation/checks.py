@@ -18,7 +18,7 @@ from autoeval.accuracy.measures import OperatingPoint, find_target
 from autoeval.boxes import over_threshold
 from autoeval.model.mixed_model import WIDEST, PredictionInterval
 from autoeval.model.pair_table import REFERENCE_AP, Table
-from autoeval.model.priors import PRECISION_OF
+from autoeval.model.priors import PRECISION_OF, reads_precision
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import FEWEST_SURE, SURE, Looks
 from autoeval.words import Notice, counted, listed
@@ -47,6 +47,9 @@ VALIDATED_BACKBONES = {
     "black box": "docs/results/predictions.md",
 }
 """Where the method was validated on a backbone, by its class."""
+
+REPLACED = ("box_size", "reference_")
+"""How scores begin that the regression has a value in place of, where they are unknown."""
 
 WORDS = {
     "expected_ap": "the average precision that the confidences predict",
@@ -164,7 +167,8 @@ def of_scores(
             notices.append(Notice("extrapolation", text))
     if math.isnan(value):
         text = f"no estimate: its interval would be wider than ±{100 * WIDEST:.0f} points"
-        if any(math.isnan(score) for score in features.values()):
+        unknown = [name for name, score in features.items() if math.isnan(score)]
+        if any(not name.startswith(REPLACED) for name in unknown):
             text = "no estimate: the scores cannot be computed on these images"
         notices.append(Notice("no-estimate", text, severity="refused"))
     elif value < doubtful:
@@ -307,11 +311,12 @@ def tightness(pairs: Table, estimates: Mapping[str, float]) -> tuple[Notice, ...
         return ()
     value = estimates["mAP"]
     where = "below" if value < low else "above" if value > high else "inside"
+    lies = f". The estimated mAP of {100 * value:.0f} lies {where} this range"
     text = (
         f"{about}. At the {len(near)} sites with the most similar mAP50, mAP is "
         f"{100 * low_share:.0f} to {100 * high_share:.0f} % of mAP50: {100 * low:.0f} to "
-        f"{100 * high:.0f} at the estimated mAP50 of {100 * at:.0f}. The estimated mAP of "
-        f"{100 * value:.0f} lies {where} this range"
+        f"{100 * high:.0f} at the estimated mAP50 of {100 * at:.0f}"
+        f"{lies if math.isfinite(value) else ''}"
     )
     return (Notice("tightness-of-labels", text, severity="note"),)
 
@@ -392,7 +397,7 @@ def reference_of_fit(pairs: Table, regression: Regression) -> tuple[Notice, ...]
         Fitted on them.
     """
     point = OperatingPoint.of(regression.target)
-    usual_words = np.isin(pairs["category"], PRECISION_OF).any()
+    usual_words = reads_precision(pairs["category"]).any()
     if point and not (point.measure == "precision" and usual_words):
         usual = listed(PRECISION_OF)
         reason = (

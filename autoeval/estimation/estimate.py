@@ -375,6 +375,8 @@ def estimate_rows(
     """
     target, rows = regression.target, regression.site_rows(rows)
     n_images = int(rows["n_images"].max())
+    of_counted = rows["n_images"][rows[COUNTED]] if COUNTED in rows else rows["n_images"]
+    n_of_scores = int(of_counted.max(initial=0))
     if n_units:
         rows["n_images"] = np.minimum(rows["n_images"], n_units)
     counted = rows_where(rows, rows[COUNTED]) if COUNTED in rows else rows
@@ -393,7 +395,7 @@ def estimate_rows(
             interval.value,
             features,
             training_range,
-            n_images=n_images,
+            n_images=n_of_scores,
             backbone=backbone,
             target=target,
         )

@@ -466,8 +466,9 @@ def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[Not
     for labelled_set in sets:
         warnings += prefixed(labelled_set.name, labelled_set.left_out)
     # files that look as if another detector had written them
-    usual = float(np.nanmedian([part.floor for part in looks]))
-    for labelled_set, part in zip(sets, looks, strict=True):
+    for k, (labelled_set, part) in enumerate(zip(sets, looks, strict=True)):
+        others = [of.floor for of in (*looks[:k], *looks[k + 1 :]) if np.isfinite(of.floor)]
+        usual = float(np.median(others or part.floor))
         if part.floor > max(3 * usual, LOW_FLOOR):
             text = (
                 f"{labelled_set.name}: its lowest score is {part.floor:.3g}, that of most others "

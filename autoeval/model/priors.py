@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -146,6 +146,28 @@ def regression_prior(target: str, floor: float = FULL) -> Prior:
         "features": tuple(fitted["scores"]),
     }
     return Prior(slopes, location=location, scale=scale, **numbers)
+
+
+def reads_precision(categories: Iterable[object]) -> np.ndarray:
+    """Return of which categories precision may be read from the boxes of a reference detector.
+
+    Parameters
+    ----------
+    categories : iterable of object
+        Names of N categories, read as text.
+
+    Returns
+    -------
+    ndarray of shape (N,), bool
+        True of `PRECISION_OF`, however they are capitalised, and of other words for them.
+
+    Examples
+    --------
+    >>> reads_precision(["Person", "pedestrian", "car"])
+    array([ True,  True, False])
+    """
+    words = {word for name in PRECISION_OF for word in (name, *SYNONYMS.get(name, ()))}
+    return np.array([str(name).strip().lower() in words for name in categories], bool)
 
 
 def domain_shift_prior(target: str) -> DomainShift:

@@ -66,12 +66,12 @@ from autoeval.model.pair_table import (
 )
 from autoeval.model.priors import (
     FULL,
-    PRECISION_OF,
     READ_BY,
     REFERENCE_PRIOR,
     ReferencePrior,
     ReferenceStrength,
     domain_shift_prior,
+    reads_precision,
     regression_prior,
     shipped,
 )
@@ -258,8 +258,8 @@ class Regression:
         reference_prior = self.reference_prior or ReferencePrior(**shipped(REFERENCE_PRIOR))
         self.reference_weight_ = reference_prior.weight(self.reference_strength_)
         read = READ_BY.get(self.target)
-        has_them = bool({*rows["category"]} & {*PRECISION_OF})
-        if self.target.startswith(PRECISION) and REFERENCE_COUNTS in rows and has_them:
+        of_precision = self.target.startswith(PRECISION) and REFERENCE_COUNTS in rows
+        if of_precision and reads_precision(rows["category"]).any():
             read = f"{BY_REFERENCE}{self.target}"
         if read is None or not self.reference_weight_:
             return
@@ -657,7 +657,7 @@ class Regression:
             return np.zeros(len(rows["category"]), bool)
         readable = np.isfinite(rows[self.features_[-1]])
         if self.target.startswith(PRECISION):
-            readable &= np.isin(rows["category"], PRECISION_OF)
+            readable &= reads_precision(rows["category"])
         return readable
 
     def _arrays(self, rows: Table) -> Pairs:

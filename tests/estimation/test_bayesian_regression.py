@@ -1,11 +1,15 @@
 """The regression on pairs of site and category: what it takes from tables, and its estimates."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import pair_rows
+from autoeval.estimation.checks import of_scores, tightness
+from autoeval.estimation.estimate import estimate_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.model import Prior
 from autoeval.model.pair_table import FEATURES, REFERENCE_FEATURES, REFERENCE_TRUE, TRAINED_HERE
@@ -153,6 +157,39 @@ def test_precision_at_other_overlaps_comes_from_the_same_rows():
         > estimate.other_targets["mAP75"]["value"]
     )
     assert "mAP50: " in str(estimate) and "(repeats)" not in str(estimate)
+
+
+def test_tightness_places_no_estimate_that_is_not_given():
+    pairs = {"mAP50": [0.5, 0.6, 0.7, 0.8], "mAP": [0.2, 0.4, 0.3, 0.6]}
+    (given,) = tightness(pairs, {"mAP": 0.4, "mAP50": 0.6})
+    (unknown,) = tightness(pairs, {"mAP": math.nan, "mAP50": 0.6})
+    assert "inside" in given and "inside" not in unknown and "nan" not in unknown
+
+
+def test_an_interval_that_is_too_wide_is_the_reason_also_where_no_size_is_known():
+    known = {"n_images": 60, "backbone": "ResNet", "target": "mAP"}
+    reasons = [
+        next(n for n in of_scores(math.nan, scores, {}, **known) if n.code == "no-estimate")
+        for scores in ({"expected_ap": 0.5}, {"expected_ap": 0.5, "box_size": math.nan})
+    ]
+    assert reasons[0] == reasons[1]
+    unknown = of_scores(math.nan, {"bos": math.nan}, {}, **known)
+    assert reasons[0] not in unknown and "no-estimate" in [notice.code for notice in unknown]
+
+
+def test_images_of_a_category_that_does_not_count_are_none_that_scores_rest_on():
+    regression = Regression().fit(pair_table())
+    row = {"likely_share": 0.4, "box_size": -2.0, "expected_ap": 0.5}
+    rows = {
+        "category": np.array(["car", "bus"], object),
+        "n_images": np.array([10, 90]),
+        **{name: np.full(2, value) for name, value in row.items()},
+        "counted": np.array([True, False]),
+        "likely_boxes": np.array([9, 1]),
+        "expected_objects": np.array([9.0, 1.0]),
+    }
+    codes = [notice.code for notice in estimate_rows(regression, rows).warnings]
+    assert "few-images" in codes
 
 
 def warnings_of_tightness(table):

@@ -12,6 +12,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_file import FittedSites
 from autoeval.estimation.fitting import FitSettings, fit_sets, join_fits
+from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
 from autoeval.words import Notice
 
@@ -232,3 +233,13 @@ def test_a_set_is_not_joined_with_a_part_of_itself(name):
         join_fits({"a": fit(0), "b": fit_of(part)})
     with pytest.raises(InputError, match="Each counts once"):
         join_fits({"a": fit(0), "b": fit_of(replace(site(0).above(0.3), name=name, group=name))})
+
+
+@pytest.mark.parametrize("cut", [0, 1])
+def test_of_two_labelled_sets_that_with_another_threshold_is_named(cut):
+    sets = [site(0), site(1)]
+    boxes = sets[cut].above(0.25).boxes
+    sets[cut] = replace(sets[cut], boxes=boxes, looks=Looks.of(boxes))
+    warnings = fit_sets(sets, context=DETECTOR).fit_result_.warnings
+    (notice,) = (notice for notice in warnings if notice.code == "another-threshold")
+    assert notice.startswith(sets[cut].name)

@@ -155,6 +155,17 @@ def test_precision_of_persons_alone_reads_the_reference(category, reads):
     assert reads or low == high
 
 
+@pytest.mark.parametrize("word", ["Person", "PERSON", "pedestrian", "Worker"])
+def test_other_words_for_persons_change_no_precision(word):
+    table, target = precision_table(), "precision@0.3"
+    named = table.assign(category=table["category"].replace("person", word))
+    fits = [Regression(target=target, reference_prior=PRIOR).fit(t) for t in (table, named)]
+    expected, found = (fit.predict(t) for fit, t in zip(fits, (table, named), strict=True))
+    values = [[t.value, t.lower, t.upper] for t in found]
+    assert values == [pytest.approx([t.value, t.lower, t.upper]) for t in expected]
+    assert fits[1].reads_reference(named).sum() == fits[0].reads_reference(table).sum() > 0
+
+
 @pytest.mark.parametrize("target", ["recall@0.3", "f1@0.3"])
 def test_recall_and_f1_read_no_reference(target):
     table = precision_table()
