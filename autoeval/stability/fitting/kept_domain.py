@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.boxes import box_iou
+from autoeval.accuracy.coco_evaluation import match_detections
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.observation.detector_identity import kept_with
@@ -27,7 +27,6 @@ from autoeval.stability.scores.detection_adaptation import PrototypeRatio
 from autoeval.stability.scores.frechet_distance import FrechetDistance
 from autoeval.version import __version__
 
-CORRECT_IOU = 0.5
 DOMAINS = "training_domain"
 
 
@@ -62,8 +61,9 @@ def observe_source_domain(
         if evidence.prototypes is not None:
             prototypes.update(evidence)
         detections = evidence.clean.above(score_thr)
-        scores.append(detections.scores)
-        correct.append(correct_boxes(detections, sample.boxes, sample.labels))
+        right, ignored = correct_boxes(detections, sample.boxes, sample.labels, sample.iscrowd)
+        scores.append(detections.scores[~ignored])
+        correct.append(right[~ignored])
         advance(1)
     name = samples.seed_set.name
     try:
@@ -76,10 +76,13 @@ def observe_source_domain(
     return SourceDomain(name, features, threshold)
 
 
-def correct_boxes(detections: Detections, boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def correct_boxes(
+    detections: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return which boxes match a labelled object of their category with an IoU of at least .5.
 
-    Each object goes to the best-scored box that overlaps it so, as in COCO's evaluation.
+    Each object goes to the best-scored box that overlaps it so, and boxes of which half lies in an
+    area to ignore are ignored, as in COCO's evaluation.
 
     Parameters
     ----------
@@ -89,30 +92,29 @@ def correct_boxes(detections: Detections, boxes: np.ndarray, labels: np.ndarray)
         Labelled objects as xyxy, pixels.
     labels : ndarray of shape (M,), int
         Their categories.
+    iscrowd : ndarray of shape (M,), bool
+        Which of them are areas to ignore.
 
     Returns
     -------
-    ndarray of shape (N,), bool
+    correct, ignored : ndarray of shape (N,), bool
         For each box.
 
     Examples
     --------
     >>> one = np.array([[0., 0., 4., 4.]])
     >>> twice = Detections(np.repeat(one, 2, 0), np.array([.3, .9]), np.zeros(2))
-    >>> correct_boxes(twice, one, np.array([0]))
+    >>> correct, _ = correct_boxes(twice, one, np.array([0]), np.array([False]))
+    >>> correct
     array([False,  True])
     """
-    correct = np.zeros(len(detections), bool)
-    if not len(boxes) or not len(detections):
-        return correct
-    overlaps = box_iou(detections.boxes.astype(np.float64), np.asarray(boxes, np.float64))
-    overlaps[detections.labels[:, None] != np.asarray(labels)[None, :]] = 0
-    for k in np.argsort(-detections.scores, kind="stable"):
-        best = int(overlaps[k].argmax())
-        if overlaps[k, best] >= CORRECT_IOU:
-            correct[k] = True
-            overlaps[:, best] = 0
-    return correct
+    order = np.lexsort((-detections.scores, detections.labels))
+    correct, ignored = np.zeros((2, len(detections)), bool)
+    matched = match_detections(
+        detections.boxes[order], detections.labels[order], boxes, np.asarray(labels), crowd=iscrowd
+    )
+    correct[order], ignored[order] = (values[0] for values in matched)  # at an IoU of .5
+    return correct, ignored
 
 
 def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> SourceDomain:

@@ -300,6 +300,7 @@ class SourceThreshold(RatioScore):
     ungiven = "no confidence threshold was fitted on labelled source data"
     needs_domain = True
     source = "Garg et al. 2022, equation 2"
+    revision = 2
 
     def __init__(
         self, source_threshold: float | None = None, *, score_thr: float = SCORE_THR

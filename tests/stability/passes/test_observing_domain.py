@@ -96,4 +96,27 @@ def test_each_object_is_found_once_and_by_its_own_category():
     found = Detections(boxes, np.array([0.5, 0.9, 0.7, 0.95]), np.array([0, 0, 0, 1]))
     truth = np.array([[0.0, 0, 4, 4], [10, 10, 13, 14]])
     # the best of category 0 takes the first object; .75 of the second is enough
-    assert correct_boxes(found, truth, np.zeros(2)).tolist() == [False, True, True, False]
+    correct, ignored = correct_boxes(found, truth, np.zeros(2), np.zeros(2, bool))
+    assert correct.tolist() == [False, True, True, False] and not ignored.any()
+
+
+def test_a_box_in_an_area_to_ignore_is_neither_right_nor_wrong():
+    """As in COCO's evaluation: any number in a crowd of the category, with half of each in it."""
+    boxes = np.array([[0.0, 0, 4, 4], [4, 4, 8, 8], [0, 0, 8, 8], [7, 0, 11, 4], [0, 0, 4, 4]])
+    found = Detections(boxes, np.array([0.5, 0.9, 0.8, 0.7, 0.95]), np.array([0, 0, 0, 0, 1]))
+    truth = np.array([[0.0, 0, 8, 8], [4, 4, 8, 8]])
+    correct, ignored = correct_boxes(found, truth, np.zeros(2), np.array([True, False]))
+    assert correct.tolist() == [False, True, False, False, False]
+    assert ignored.tolist() == [True, False, True, False, False]
+
+
+def test_the_threshold_leaves_out_boxes_in_an_area_to_ignore(samples):
+    """Of two images the box of .4 lies in a crowd: two are wrong, so the third lowest is it."""
+    crowd = {"labels": np.zeros(2, int), "iscrowd": np.array([False, True])}
+    records = [
+        replace(record, boxes=np.vstack([record.boxes, [[0, 0, 4, 4]]]), **crowd)
+        for record in samples.records[:2]
+    ]
+    samples.records = (*records, *samples.records[2:])
+    observer = Observer(HalfWrong(), BOXES, preset("paper"))
+    assert observe_source_domain(observer, samples).threshold == pytest.approx(0.8)
