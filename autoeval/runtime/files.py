@@ -75,10 +75,12 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     if path.is_dir():
         raise InputError(f"Expected a file to write but {path} is a folder: name a file in it.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    temporary: Path | None = None
     try:
+        before, after = f".{path.stem}-", path.suffix
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=before, suffix=after)
+        os.close(handle)
+        temporary = Path(name)
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
@@ -91,7 +93,8 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
             raise OSError(f"Cannot write {path}: {error}") from error
         raise type(error)(error.errno, error.strerror, str(path)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager

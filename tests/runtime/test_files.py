@@ -119,3 +119,12 @@ def test_numbers_that_json_lacks_are_null(tmp_path):
         "dof": None,
         "rows": [None, None, 1.5],
     }
+
+
+def test_an_error_names_the_file_also_where_none_can_be_made_beside_it(tmp_path):
+    """It named a temporary file that nobody asked for."""
+    path = tmp_path / f"{'a' * 300}.json"
+    with pytest.raises(OSError) as raised:
+        write_text(path, "")
+    assert raised.value.filename == str(path)
+    assert not [*tmp_path.iterdir()]
