@@ -612,15 +612,20 @@ def estimate_row(estimate: Estimate) -> pd.DataFrame:
     -------
     DataFrame
         Features are columns, intervals ``value/NAME``, ``lower/NAME`` and ``upper/NAME`` for each
-        category and other target; several texts are joined by ``"; "``.
+        category and other target; ``_`` is added to a category that is called as one of these
+        targets. Several texts are joined by ``"; "``.
     """
     import pandas as pd
 
     row = estimate_fields(estimate)
     for name in ("left_out", "category_effects", "notes", "warning_codes"):
         del row[name]
-    features, intervals = row.pop("features"), {**row.pop("per_category"), **row.pop("beside")}
+    features, categories, intervals = (row.pop(x) for x in ("features", "per_category", "beside"))
     row |= {name: "; ".join(row[name]) for name in ("warnings", "undefined")}
+    for name, ends in categories.items():
+        while f"value/{name}" in row or name in intervals:
+            name += "_"
+        row |= {f"{end}/{name}": value for end, value in ends.items()}
     for name, ends in intervals.items():
         row |= {f"{end}/{name}": value for end, value in ends.items()}
     return pd.DataFrame([row | features])

@@ -10,7 +10,13 @@ import pytest
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.estimation.estimate import Estimate
 from autoeval.io.predictions import read_predictions
-from autoeval.report.estimate import category_ids, coco_results, export, image_table
+from autoeval.report.estimate import (
+    category_ids,
+    coco_results,
+    estimate_row,
+    export,
+    image_table,
+)
 from autoeval.sites.site import Site
 
 
@@ -64,3 +70,11 @@ def test_what_is_written_is_read_again(found, tmp_path):
     assert [again.categories[k] for k in again.label] == ["car", "cat", "car"]
     assert pd.read_csv(paths[0])["value/car"].tolist() == [0.5]
     assert len(json.loads(paths[2].read_text())) == 3
+
+
+def test_a_category_called_as_another_target_has_columns_of_its_own():
+    mAP50 = {"value": 0.7, "lower": 0.5, "upper": 0.9}
+    estimate = estimate_of(car=(0.5, 0.3, 0.7), mAP50=(0.3, 0.1, 0.5))
+    row = estimate_row(replace(estimate, other_targets={"mAP50": mAP50})).iloc[0]
+    values = [row[f"value/{name}"] for name in ("car", "mAP50_", "mAP50")]
+    assert values == [0.5, 0.3, 0.7] and row["upper/mAP50"] == 0.9
