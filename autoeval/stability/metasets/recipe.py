@@ -131,7 +131,7 @@ class MetaSetConfig:
     same_images : bool
         Draw the images once for all sample sets.
     with_objects : bool
-        Draw only images that hold a labelled object.
+        Draw only images that hold a labelled object, not just areas to ignore.
     min_visibility : float
         See `Recipe`.
     """
@@ -194,7 +194,7 @@ def draw_recipes(
         As `MetaSetConfig.check`, or if no image is left to draw from.
     """
     config.check()
-    images = [image for image in seed_set.images if len(image.boxes) or not config.with_objects]
+    images = [i for i in seed_set.images if not (config.with_objects and i.iscrowd.all())]
     if not images:
         raise InputError(
             f"Expected images of {seed_set.name!r} with labelled objects to draw from, but none of "

@@ -1,5 +1,7 @@
 """The meta-set of the code released with the paper on box stability."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pictures import picture, seed_set
@@ -119,6 +121,11 @@ def test_all_sample_sets_have_the_same_images_that_hold_an_object():
 
 
 def test_no_image_with_an_object():
+    """An area to ignore is none: one of a category that nobody labelled spans each image."""
+    everywhere = seed_set(2, every=1)
+    images = tuple(replace(image, iscrowd=np.array([True])) for image in everywhere.images)
+    with pytest.raises(InputError, match="none of its 2"):
+        draw_recipes(replace(everywhere, images=images), MetaSetConfig(with_objects=True))
     with pytest.raises(InputError, match=r"'street' with labelled objects .* none of its 2"):
         draw_recipes(seed_set(2), MetaSetConfig(with_objects=True))
 
