@@ -310,6 +310,8 @@ class ThresholdChoice(Result):
         Of the boxes and labels behind the curve.
     may_be_reached : bool
         Whether the interval at some threshold holds what is wanted.
+    goal : float
+        The precision or recall that is wanted, in [0, 1]; NaN for the best F1.
 
     Examples
     --------
@@ -338,6 +340,7 @@ class ThresholdChoice(Result):
     level: float = 0.9
     warnings: tuple[Notice, ...] = ()
     may_be_reached: bool = True
+    goal: float = np.nan
     kind = "threshold"
 
     @property
@@ -505,6 +508,7 @@ def choose_threshold(
         greatest=float(points["value"].max()) if measure != "f1" else np.nan,
         target=measure,
         may_be_reached=len(reached["upper"]) > 0,
+        goal=goal if measure != "f1" else np.nan,
     )
 
 

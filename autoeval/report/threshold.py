@@ -79,9 +79,10 @@ def _not_reached(choice: ThresholdChoice) -> str:
     lower, upper = choice.greatest_ends
     rows = choice.curve[choice.curve["measure"] == choice.target]
     best = rows.loc[rows["value"].idxmax(), "threshold"]
-    text += f"; the greatest estimate at any is {100 * choice.greatest:.1f} %"
+    in_points = find_target("mAP").text
+    text += f"; the greatest estimate at any is {in_points(choice.greatest, choice.goal)} %"
     if lower < upper:
-        text += f" ({100 * lower:.1f} to {100 * upper:.1f})"
+        text += f" ({in_points(lower)} to {in_points(upper, choice.goal)})"
     text += f", at {threshold_text(best)}"
     if choice.undecided:
         text += ". Undecided: by the interval it may be reached; label a few images to know"

@@ -374,7 +374,8 @@ def check_limit(boxes: Boxes, name: str, *, ran: bool = False) -> tuple[Notice, 
     return (
         Notice(
             "boxes-limited",
-            f"{n_full} of {len(n_boxes)} images in {name} have exactly {most} boxes, "
+            f"{n_full} of {len(n_boxes)} images in {name} have exactly "
+            f"{counted(most, 'box', 'boxes')}, "
             f"the most of any: were only the best {most} kept? That lowers the "
             "accuracy that is measured and hides low scores; "
             + (

@@ -81,6 +81,15 @@ def test_where_the_interval_ends_beyond_the_curve_its_edge_is_given():
     assert np.isnan(plain["threshold"]) and plain["undecided"] is True
 
 
+def test_the_greatest_estimate_is_not_rounded_to_the_goal_that_it_misses():
+    close = straight()
+    close["value"] -= 0.0003
+    nowhere = choose_threshold(close, recall=0.9)
+    assert np.isnan(nowhere.value) and nowhere.goal == 0.9
+    assert "at any is 89.97 % (80.0 to 100.0)" in choice_text(nowhere)
+    assert np.isnan(choose_threshold(straight()).goal)
+
+
 def test_without_an_estimate_no_threshold_is_said_to_miss_what_is_wanted():
     unknown = straight()
     unknown[[*ENDS]] = np.nan
