@@ -399,7 +399,8 @@ def held_out_tables(fit: FitResult) -> tuple[Table, Table]:
     target, first = find_target(results[0].target), results[0].per_source
     shown = method_rows(summaries, target)
     formats = {name: target.format for name in shown if name != "method"} | METHOD_FORMATS
-    caption = f"Methods over all held-out sites, in {target.unit}"
+    units = "categories" if results[0].by_category else "sites"
+    caption = f"Methods over all held-out {units}, in {target.unit}"
     methods = Table("methods", pd.DataFrame(summaries), shown, formats, caption)
     shown = first[["source", "n_images"]].rename(columns={"n_images": "images"})
     shown[f"true {target.name}"] = target.scale * first["true"]
@@ -416,7 +417,7 @@ def held_out_tables(fit: FitResult) -> tuple[Table, Table]:
     table = pd.concat([r.per_source.assign(method=r.method) for r in results])
     formats = {name: target.format for name in shown if name not in ("source", "interval")}
     formats["images"] = "{:.0f}"
-    caption = f"Estimates of held-out sites, in {target.unit}"
+    caption = f"Estimates of held-out {units}, in {target.unit}"
     return methods, Table("held_out", table, shown, formats, caption, n_footer=1)
 
 

@@ -90,6 +90,8 @@ def test_a_saved_fit_knows_the_errors_that_it_printed(tmp_path):
     assert "categories" in heading.text and warning.warnings == [BY_CATEGORY]
     assert [figure.value for figure in shown[:1]] == [f"{100 * error:.1f}"]
     assert shown == error_figures(fitted.held_out_)
+    captions = [table.caption for table in held_out_tables(fitted.fit_result_)]
+    assert all("categories" in caption and "sites" not in caption for caption in captions)
 
 
 def test_the_json_of_a_fit_has_every_warning_that_its_text_prints():
