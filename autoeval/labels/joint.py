@@ -60,6 +60,7 @@ from autoeval.labels.values import (
 from autoeval.model.calibration import FOUND
 
 STD_OF_UNKNOWN = 0.25  # of an average precision for which there is no label-free estimate
+STD_WITHIN = 0.16  # of the categories of a site about their mean (meta_sets/panel/scores.csv)
 UNKNOWN_COMMON = 0.25  # share of an error's variance in common, without an estimate of the mean
 SMALL_SAMPLE_BIAS_STD = 0.2  # of b, see `autoeval.labels.assistance`
 FLAT = 100.0  # standard deviation of a common error of which nothing is known
@@ -116,8 +117,9 @@ class JointPrior:
         The level τ is the same in all categories but those whose own error s is smaller; with the
         stated error S of the mean, :math:`S^2 = \tau^2 + (\overline{s^2} - \tau^2) / C`. A category
         without an estimate gets what the mean leaves for it, or the mean of the others, with the
-        standard deviation `STD_OF_UNKNOWN`. Where S exceeds the mean of s, every s is multiplied by
-        their ratio.
+        standard deviation `STD_OF_UNKNOWN`, or more where the mean itself is hardly known: it
+        differs from the mean by `STD_WITHIN` besides. Where S exceeds the mean of s, every s is
+        multiplied by their ratio.
 
         Parameters
         ----------
@@ -154,7 +156,8 @@ class JointPrior:
             if whole.known:
                 left_over = np.clip((c * whole.value - estimated_values.sum()) / n, 0, 1)
             values[~has_estimate] = left_over
-            errors[~has_estimate] = STD_OF_UNKNOWN
+            of_mean = whole.error if whole.known else 0.0
+            errors[~has_estimate] = max(STD_OF_UNKNOWN, math.hypot(of_mean, STD_WITHIN))
         mean_dof = whole.dof if whole.known else float(dof.min(initial=math.inf))
         rarity = np.zeros(c) if n_objects is None else 1 / (n_objects + 1)
         rarity = rarity - rarity.mean()

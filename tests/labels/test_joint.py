@@ -150,3 +150,20 @@ def test_intervals_cover_nine_of_ten_where_the_model_holds():
         of_one = joint.categories[0].estimate.interval()
         hits.append((lower <= truth.mean() <= upper, of_one[0] <= truth[0] <= of_one[1]))
     assert np.mean(hits, axis=0) == pytest.approx([0.9, 0.9], abs=0.025)
+
+
+@pytest.mark.parametrize("error", [0.1, 0.2, 0.25, 0.3])
+def test_labels_say_how_categories_differ_where_their_mean_alone_is_estimated(error):
+    """Of a mean that is hardly known, categories had one error in common, and one value."""
+    prior = JointPrior.of([NOTHING, NOTHING], ValueWithError(0.09, error))
+    labels = MeasuredCategories(
+        np.arange(2),
+        np.array([0.24, 0.12]),
+        np.diag([0.006, 0.01]) ** 2,
+        np.full(2, 60.0),
+        np.eye(2),
+    )
+    joint = estimate_jointly(prior, labels)
+    for category, measured in zip(joint.categories, labels.values, strict=True):
+        assert category.estimate.value == pytest.approx(measured, abs=0.003)
+    assert joint.mean.estimate.value == pytest.approx(0.18, abs=0.002)
