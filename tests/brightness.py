@@ -33,9 +33,9 @@ class BrightnessDetector:
         return Evidence(image_id, gray.shape, boxes)
 
 
-def write_table(folder, *, n_images=12, names=tuple(BRIGHT)):
+def write_table(folder, *, n_images=12, names=tuple(BRIGHT), seed=0):
     """Write images with one rectangle of each category, in eight fields, as a COCO data set."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     (folder / "images").mkdir(parents=True)
     images, annotations = [], []
     for k in range(1, n_images + 1):

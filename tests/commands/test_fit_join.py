@@ -48,8 +48,8 @@ def tables(tmp_path_factory):
         patched.setattr(
             "autoeval.detectors.loading.load_detector", lambda *_, **__: BrightnessDetector()
         )
-        for name, n_images in (("one", 12), ("two", 13)):
-            labels, images = write_table(folder / name, n_images=n_images)
+        for seed, (name, n_images) in enumerate((("one", 12), ("two", 13))):
+            labels, images = write_table(folder / name, n_images=n_images, seed=seed)
             labels = labels.rename(labels.with_name(f"{name}.json"))
             of = ["--labels", str(labels), "--img-dir", f"{images}"]
             detector = ["--detector", "brightness", "--checkpoint", str(folder / "weights.pth")]
