@@ -242,7 +242,7 @@ def test_labels_boxes_and_left_out_groups_are_checked_as_with_files(tmp_path):
     said = "\n".join(fitted.fit_result_.warnings)
     assert "w1: the lowest score in what the detector found on w1 is 0.5" in said
     assert re.search("w0: .* most confident boxes are on no labelled object", said)
-    assert "40 of 40 images in what the detector found on w2 have exactly 1 boxes" in said
+    assert "40 of 40 images in what the detector found on w2 have exactly 1 box," in said
     repeated = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet").looks_.warnings
     assert any("on no labelled object" in warning for warning in repeated)
     results = fitted.fit_result_.cross_validation
