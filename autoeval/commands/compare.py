@@ -9,7 +9,7 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from autoeval.commands.estimate import ESTIMATOR, LABELS, N_LABELS, OWN, unused_folder
+from autoeval.commands.estimate import ESTIMATOR, LABELS, N_LABELS, repeated_for_plan, unused_folder
 from autoeval.commands.labels import larger_plan
 from autoeval.errors import InputError
 from autoeval.labels import PLAN
@@ -127,8 +127,6 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     """
     from autoeval.api.compare_detectors import NOT_FILES
     from autoeval.api.options import load_estimator
-    from autoeval.api.site_functions import plan_labels
-    from autoeval.commands.command_line import function_parameters
 
     typed = invocation.values
     files = typed["predictions"] or [NOT_FILES]
@@ -158,9 +156,7 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     words = ["--estimator", path, "--compare", Path(folders[second])]
     words += ["--compare-predictions", files[second]]
     words += ["--predictions", files[first]]
-    shared = function_parameters(plan_labels).keys() - {*OWN, "predictions"}
-    as_typed = invocation.words.items()
-    words += [word for name, of_option in as_typed if name in shared for word in of_option]
+    words += repeated_for_plan(invocation, ["predictions"])
     n = min(n, result.n_images)
     words = ["autoeval", "label", "plan", *words, "--n", n, "--work-dir", unused_folder(LABELS)]
     return shlex.join(map(str, words))

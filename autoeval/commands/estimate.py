@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -28,8 +28,7 @@ STANDARD_INPUT = "-"
 N_LABELS = 20  # images that a plan draws by default
 OF_REFERENCE = ("reference_checkpoint", "reference_names")
 OWN = ("estimator", "work_dir", "seed")
-"""Options of `label plan` that a printed command of it has of its own; all others that were typed,
-and that it has, too, are repeated."""
+"""Options of `label plan` that every printed command of it has of its own."""
 
 
 def show_fit(
@@ -244,8 +243,6 @@ def after_estimate(
         At a new site.
     """
     from autoeval.accuracy.measures import OperatingPoint
-    from autoeval.api.site_functions import plan_labels
-    from autoeval.commands.command_line import function_parameters
     from autoeval.labels.values import LEVELS
 
     measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None
@@ -255,9 +252,7 @@ def after_estimate(
         return ""
     n = min(N_LABELS, estimate.n_images)
     words = ["autoeval", "label", "plan", "--estimator", path]
-    shared = function_parameters(plan_labels).keys() - {*OWN}
-    typed = invocation.words.items()
-    words += [word for name, of_option in typed if name in shared for word in of_option]
+    words += repeated_for_plan(invocation)
     folder = LABELS
     if LABELS.is_dir():  # it is the folder of this plan, or of another one
         from autoeval.estimation.label_planning import check_plan
@@ -274,6 +269,24 @@ def after_estimate(
             folder = unused_folder(LABELS)
     words += ["--work-dir", folder] if folder != LABELS else []
     return shlex.join(map(str, [*words, *(["--n", n] if n < N_LABELS else [])]))
+
+
+def repeated_for_plan(invocation: Invocation, but: Collection[str] = ()) -> list[str]:
+    """Return the options that were typed and that `label plan` has, too, with their words.
+
+    Parameters
+    ----------
+    invocation : Invocation
+        What was typed.
+    but : collection of str
+        Parameters that the printed command has of its own, besides `OWN`.
+    """
+    from autoeval.api.site_functions import plan_labels
+    from autoeval.commands.command_line import function_parameters
+
+    shared = function_parameters(plan_labels).keys() - {*OWN, *but}
+    typed = invocation.words.items()
+    return [word for name, of_option in typed if name in shared for word in of_option]
 
 
 def unused_folder(folder: Path) -> Path:

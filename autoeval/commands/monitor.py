@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.estimate import N_LABELS, OWN, unused_folder
+from autoeval.commands.estimate import N_LABELS, repeated_for_plan, unused_folder
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -183,16 +183,11 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
     monitored : Monitored
         The run.
     """
-    from autoeval.api.site_functions import plan_labels
-    from autoeval.commands.command_line import function_parameters
     from autoeval.io.predictions.formats import SUFFIXES
     from autoeval.monitoring.read_sites import LISTS
 
     typed = invocation.values
-    of_one = {"predictions", "images", "img_dir"} | (
-        {"reference"} if typed["predictions"] else set()
-    )
-    shared = function_parameters(plan_labels).keys() - {*OWN, *of_one}
+    of_one = ["predictions", "images", "img_dir", *(["reference"] if typed["predictions"] else [])]
     commands, folders = {}, list[Path]()
     for site in monitored.alarms:
         words = ["autoeval", "label", "plan", "--estimator", typed["estimator"]]
@@ -219,9 +214,8 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
         of_site = (typed["site_categories"] or {}).get(site.name) or {}
         for name, called in of_site.items():
             words += ["--category", f"{name}={','.join(called)}", "--present", name]
-        repeated = shared - {"categories", "present"} if of_site else shared
-        for name, of_option in invocation.words.items():
-            words += of_option if name in repeated else []
+        categories = ["categories", "present"] if of_site else []
+        words += repeated_for_plan(invocation, [*of_one, *categories])
         if site.name in (typed["known_sites"] or {}):
             words += ["--site", typed["known_sites"][site.name]]
         # a folder that is there has a plan of fewer images of this site, which others were added to

@@ -337,7 +337,7 @@ def drawn_boxes(boxes: Boxes, usable: np.ndarray, most: int) -> np.ndarray:
     """Draw some of more boxes by a fixed seed.
 
     They are drawn by images and what boxes are, so that the order of a file changes nothing, nor do
-    the words of categories, by which equal boxes alone are told apart.
+    the words of categories, which distinguish equal boxes alone.
 
     Parameters
     ----------
