@@ -25,7 +25,7 @@ import numpy as np
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.image_identity import SUFFIXES, normal_id, normal_name
+from autoeval.io.image_identity import IMAGE_SUFFIXES, SUFFIXES, normal_id, normal_name
 from autoeval.runtime.files import MALFORMED, BadItems, PathLike, is_json, read_json
 from autoeval.words import Notice, listed, printable
 
@@ -265,8 +265,9 @@ def read_image_list(
     ----------
     path : path-like
         A text file with a file name or an id a line (those that begin with # are comments),
-        ``-`` for the same on standard input, a pattern such as ``site/**/*.jpg``, a COCO JSON file,
-        whose annotations are not read, or a folder of images.
+        ``-`` for the same on standard input, a pattern such as ``site/**/*.jpg``, of which folders
+        and files of other kinds are passed over, a COCO JSON file, whose annotations are not read,
+        or a folder of images.
     warnings : list of Notice, optional
         Takes which entries of a JSON file are malformed and left out; without it they are refused.
     numbers : dict of str to str, optional
@@ -289,6 +290,8 @@ def read_image_list(
         document = read_json(path, "list of images")
         return with_sizes(coco_images(path, document, warnings, numbers), path)
     names = listed_names(path)
+    if is_pattern(path):
+        names = [name for name in names if suffix_of(name) in IMAGE_SUFFIXES]
     twice = [name for name, n in Counter(map(normal_name, names)).items() if n > 1]
     if twice or not names:
         fault = f"lists {len(twice)} images twice ({listed(twice)})" if twice else "lists no image"

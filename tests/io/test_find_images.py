@@ -17,7 +17,7 @@ import pytest
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.find_images import find_images, list_images
-from autoeval.io.image_lists import ImageFile, load_image_folder
+from autoeval.io.image_lists import ImageFile, load_image_folder, read_image_list
 from autoeval.io.images import UnreadableImageError
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.predictions import read_predictions
@@ -63,6 +63,18 @@ def test_a_pattern(site):
     assert found.skipped == ()
     with pytest.raises(InputError, match="No path in"):
         find_images(site / "*.bmp")
+
+
+def test_a_pattern_lists_no_folders_and_no_other_files_for_predictions_either(site):
+    """Each was an image in which the detector found nothing: ``notes.txt``, ``f.avi``, ``b``."""
+    of_pattern = read_image_list(site / "*")
+    assert [Path(image.file_name).name for image in of_pattern] == ["a.jpg"]
+    assert len(read_image_list(site / "**" / "*.png")) == 2
+    of_formats_not_decoded = read_image_list(site / "b" / "*")
+    names_there = [Path(image.file_name).name for image in of_formats_not_decoded]
+    assert names_there == ["2.png", "10.png", "photo.heic"]
+    with pytest.raises(InputError, match="lists no image"):
+        read_image_list(site / "n*.txt")
 
 
 def test_a_text_file_of_paths(site, tmp_path):
