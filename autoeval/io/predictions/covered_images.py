@@ -201,8 +201,8 @@ def uncovered_images(
 ) -> tuple[np.ndarray, tuple[Notice, ...]]:
     """Return the listed images of which the predictions say nothing, and warnings.
 
-    They are the images of whole splits (``train``, ``val``) that the predictions are not of; those
-    that the predictions' own list of images lacks; and, where images of the predictions could not
+    They are the images of whole splits (``train``, ``val``) that the predictions are not of, by
+    their boxes and their own list of images; those that this list lacks; and, where images of the predictions could not
     be placed, the ones without a box that these may be. A detector did not miss the objects there.
     They may be those without a box where at least as many of them are listed as could not be
     placed, or more than a detector leaves empty; see `unseen_images`.
@@ -227,8 +227,11 @@ def uncovered_images(
     """
     outside = np.zeros(len(images), bool)
     of_split: tuple[Notice, ...] = ()
-    if not n_boxes.all():
-        outside, of_split = _other_splits(images, n_boxes)
+    covered = n_boxes > 0
+    if placement.listed_there is not None:  # also those in which nothing was found
+        covered = covered | placement.listed_there
+    if not covered.all():
+        outside, of_split = _other_splits(images, covered)
     lost, several = placement.lost, placement.several
     empty = (n_boxes == 0) & ~outside
     possible = np.zeros(len(images), bool)
@@ -268,13 +271,13 @@ def uncovered_images(
 
 
 def _other_splits(
-    images: Sequence[LabelledImage], n_boxes: np.ndarray
+    images: Sequence[LabelledImage], covered: np.ndarray
 ) -> tuple[np.ndarray, tuple[Notice, ...]]:
-    """Mask the images of splits without any box, where another split has some."""
+    """Mask the images of splits of which none is covered, (m,) bool, where one of another is."""
     splits = np.array([split_of(image) for image in images])
-    covered = sorted(set(splits[n_boxes > 0].tolist()))
-    left = sorted(set(splits.tolist()) - set(covered))
-    if not left or not covered:
+    taken = sorted(set(splits[covered].tolist()))
+    left = sorted(set(splits.tolist()) - set(taken))
+    if not left or not taken:
         return np.zeros(len(images), bool), ()
     outside = np.isin(splits, left)
     splits_text = listed(
@@ -282,7 +285,7 @@ def _other_splits(
     )
     note = Notice(
         "splits-left-out",
-        f"the predictions are of the split {listed(covered)} ({np.count_nonzero(~outside)} images)"
+        f"the predictions are of the split {listed(taken)} ({np.count_nonzero(~outside)} images)"
         f", and only its images and labels are used; not of {splits_text}",
     )
     return outside, (note,)

@@ -320,6 +320,17 @@ def test_images_of_splits_without_predictions_are_left_out(tmp_path):
     assert boxes.on_images(boxes.covered).images == tuple(images[3:])
 
 
+def test_a_split_in_which_nothing_was_found_is_one_that_the_own_list_has(tmp_path):
+    """Its objects were missed: to leave it out made the accuracy that of the other split."""
+    names = [f"{split}/{k}" for split in ("train", "test", "val") for k in range(3)]
+    images = known(*[(name, f"images/{name}.jpg") for name in names])
+    own = [{"id": k, "file_name": f"{name}.jpg"} for k, name in enumerate(names[3:])]
+    boxes = read(tmp_path, document(own, [3, 5]), images)  # of val
+    assert boxes.uncovered == (0, 1, 2)
+    (note,) = (note for note in boxes.left_out if note.code == "splits-left-out")
+    assert "of the split test, val (6 images)" in note and "not of train (3 images)" in note
+
+
 def test_numbers_that_may_count_from_either_are_not_decided():
     words = find_words(FILE, [(1, None), (2, None)], ReadAs(COCO, undecided=True))
     assert words.numbering.used == "0" and not words.numbering.decided
