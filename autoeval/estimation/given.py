@@ -220,8 +220,8 @@ class Predictions:
                 f"{listed(found or reference.categories, 10)}."
             )
         reference = reference.as_categories(clean.categories, words)
-        every = np.arange(len(clean.images))
-        unseen, notes = unseen_images(reference, every, str(path), complete=self.complete)
+        # Images that the detector itself was not run on are left out in any case.
+        unseen, notes = unseen_images(reference, clean.covered, str(path), complete=self.complete)
         notices = [*notes, *reference_elsewhere(clean, reference)]
         if same_boxes(clean, reference):
             text = (

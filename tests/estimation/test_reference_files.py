@@ -68,6 +68,23 @@ def test_images_that_a_reference_was_not_run_on_are_left_out(fitted, world, tmp_
     assert codes(half) == ["images-not-covered"] and half.n_images == FEW["n_images"] // 2
 
 
+def test_images_that_the_detector_has_not_seen_are_none_that_the_reference_lacks(
+    fitted, world, rows
+):
+    """With them in the list, the image in which the reference finds nothing was left out, too."""
+    site = rows_of(world / "weak/site_labels.json")
+    boxes = {**site, "annotations": rows_of(world / "weak/site_predictions.json")}
+    size = {name: site["images"][0][name] for name in ("height", "width")}
+    others = [{"id": 1000 + k, "file_name": f"other{k}.jpg", **size} for k in range(40)]
+    longer = {"images": [*site["images"], *others]}
+    reference = [row for row in rows if row["image_id"] != 1]
+    files = autoeval.Predictions(boxes, reference=reference)
+    estimates = [fitted.predict(files, images=listed) for listed in (site, longer)]
+    assert [len(estimated.site) for estimated in estimates] == [FEW["n_images"]] * 2
+    assert estimates[0].value == estimates[1].value
+    assert [codes(estimated) for estimated in estimates] == [[], []]
+
+
 def test_a_reference_that_is_cut_is_warned_of(fitted, world, tmp_path, rows):
     cut = estimate(fitted, world, tmp_path, [row for row in rows if row["score"] >= 0.3])
     assert "low-scores-missing" in codes(cut)

@@ -202,8 +202,9 @@ def uncovered_images(
     """Return the listed images of which the predictions say nothing, and warnings.
 
     They are the images of whole splits (``train``, ``val``) that the predictions are not of, by
-    their boxes and their own list of images; those that this list lacks; and, where images of the predictions could not
-    be placed, the ones without a box that these may be. A detector did not miss the objects there.
+    their boxes and their own list of images; those that this list lacks; and, where images of the
+    predictions could not be placed, the ones without a box that these may be. A detector did not
+    miss the objects there.
     They may be those without a box where at least as many of them are listed as could not be
     placed, or more than a detector leaves empty; see `unseen_images`.
 
