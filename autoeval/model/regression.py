@@ -350,7 +350,8 @@ class Regression:
         """
         new = self._arrays(self.site_rows(rows))
         if SITE in rows:
-            predicted = self._distribution_at(str(rows[SITE][0]), new, average)
+            n_images = np.asarray(rows["n_images"])
+            predicted = self._distribution_at(str(rows[SITE][0]), new, n_images, average)
         elif self.domain_shift_ is None or GROUP in rows:
             predicted = self._model.predict(new, average=average)
         else:
@@ -361,7 +362,9 @@ class Regression:
             predicted = self.domain_shift_.predict(elsewhere, self.home_, confidence)
         return replace(predicted, stds=np.hypot(predicted.stds, unseen * self.accuracy_std_))
 
-    def _distribution_at(self, site: str, new: Pairs, average: np.ndarray | None) -> Mixture:
+    def _distribution_at(
+        self, site: str, new: Pairs, n_images: np.ndarray, average: np.ndarray | None
+    ) -> Mixture:
         """Predict M new pairs of a site of the fit, as the module says, or averages over them.
 
         Parameters
@@ -370,6 +373,9 @@ class Regression:
             Name of the site in the fit.
         new : Pairs
             A category that was not labelled there keeps its own scores.
+        n_images : ndarray of shape (M,)
+            Of each pair. A score that has a value in its place adds no error here, since the
+            labelled pair stands for it: the sampling error is that of the images alone.
         average : ndarray of shape (K, M), optional
             See `distribution`.
         """
@@ -394,7 +400,7 @@ class Regression:
         ratio = np.where(seen, np.minimum(after / before, MOST_RATIO), 1.0)
         # what no score shows may have changed, and what they show is uncertain by a share of itself
         more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * self._true[fitted_row]) ** 2
-        sampling = new.sampling * (fitted.sampling / self._pairs.sampling)[fitted_row] + more
+        sampling = of_one_image[fitted_row] / n_images + more
         pairs = Pairs(
             x=np.where(seen[:, None], fitted.x[fitted_row], new.x),
             sampling=np.where(seen, sampling, new.sampling),

@@ -95,6 +95,15 @@ def test_an_accuracy_that_few_images_measured_counts_for_less():
     assert np.isfinite(fitted.predict(asked(**{SITE: "a"}))[0].value)
 
 
+@pytest.mark.parametrize("n_images", [5, 40, 400])
+def test_sizes_of_images_that_are_not_known_say_nothing_of_a_known_site(n_images):
+    """Its labelled pair stands for the size of boxes, so that it adds no error, nor removes any."""
+    new = {SITE: "a", "n_images": n_images}
+    (sized,) = Regression().fit(table()).predict(asked(**new))
+    (unsized,) = Regression().fit(table(box_size=np.nan)).predict(asked(**new, box_size=np.nan))
+    assert unsized.reach == pytest.approx(sized.reach, rel=1e-3)
+
+
 def test_a_category_that_was_not_labelled_there_shares_the_place_alone():
     fitted = Regression().fit(table())
     (cat,) = fitted.predict(asked(**{SITE: "a"}, category="cat"))
