@@ -570,12 +570,11 @@ def sampling_std(
     """
     counts = resampled_counts(len(units), resamples=RESAMPLES, seed=0, blocks=units, dtype=np.uint8)
     # how the estimate of each row changes with each of its scores, one score at a time: the
-    # regression compares all rows that it is given with each other
+    # regression compares all rows that it is given with each other; one that is not known stays so
     features = regression.features_
-    filled = {**rows, **dict(zip(features, values_of(rows, features).T, strict=True))}
-    changed = ({**filled, name: filled[name] + STEP} for name in features)
+    changed = ({**rows, name: rows[name] + STEP} for name in features)
     means = np.array([regression.distribution(r).mean for r in changed])
-    slopes = (means - regression.distribution(filled).mean).T / STEP
+    slopes = (means - regression.distribution(rows).mean).T / STEP
     moved = np.zeros(RESAMPLES)
     # a category that is 0 by definition does not move
     weights = category_weights(rows, regression.target) * ~nothing_over(rows, regression.target)

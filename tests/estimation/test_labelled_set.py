@@ -19,7 +19,8 @@ from autoeval.estimation.labelled_sets import labelled_site, truth_of_samples
 from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import ReadAs, find_words
-from autoeval.model.priors import calibration_prior
+from autoeval.model.pair_table import REFERENCE_FEATURES, REFERENCE_TRUE
+from autoeval.model.priors import ReferencePrior, calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.sites.file_looks import Looks, check_floor, check_limit, joined_statistics
 from autoeval.sites.site import Site
@@ -47,7 +48,7 @@ def fitted(table, statistics=None, **options):
 
 def sampled(regression, boxes, blocks=None):
     """Return the sampling error, and that of estimates from images drawn again."""
-    boxes = replace(boxes, calibration=USUAL)
+    boxes = replace(boxes, calibration=USUAL, reference_calibration=USUAL)
     site = replace(boxes, present=WORDS)
     scores = site_scores(site, regression.features_)
     rows = site_rows(scores, site.presence)
@@ -63,6 +64,18 @@ def sampled(regression, boxes, blocks=None):
 def test_sampling_error_is_that_of_estimates_from_images_drawn_again(table):
     regression = Regression().fit(table)
     ours, std = sampled(regression, Site(random_found(4)))
+    assert ours == pytest.approx(std * np.sqrt(N_IMAGES / (N_IMAGES - 1)), rel=0.25)
+
+
+def test_it_is_that_of_the_boxes_where_a_reference_that_is_read_has_none(table):
+    """The reference then stands at what the boxes say, which varies over images as they do."""
+    known = dict.fromkeys(REFERENCE_FEATURES, table["mAP"])
+    with_reference = table.assign(**known, **{REFERENCE_TRUE: table["mAP"] + 0.1})
+    regression = Regression(reference_prior=ReferencePrior(-0.1, 0.1, 0.02, 0.25))
+    found = random_found(4)
+    nowhere = found.where(np.zeros(len(found), bool))
+    ours, std = sampled(regression.fit(with_reference), Site(found, reference=nowhere))
+    assert regression.reference_weight_ == pytest.approx(1)
     assert ours == pytest.approx(std * np.sqrt(N_IMAGES / (N_IMAGES - 1)), rel=0.25)
 
 
