@@ -20,6 +20,7 @@ from autoeval.api.options import (
     check_names,
     given_boxes_of,
     load_estimator,
+    with_loaded_detector,
 )
 from autoeval.errors import InputError
 from autoeval.words import Notice, prefixed, refuse_given
@@ -189,7 +190,8 @@ def monitor(
             site: labelled_level(level, fitted.target) for site, level in (labelled or {}).items()
         },
     )
-    box_source = given_boxes_of(predictions, boxes, fitted.loading_.get("detector"))
+    options = with_loaded_detector(fitted, predictions, boxes)
+    box_source = given_boxes_of(predictions, options, fitted.loading_.get("detector"))
     by_files = isinstance(box_source, Predictions)
     if by_files:
         reason = "is about images that a detector is run on, and --predictions need none of it."

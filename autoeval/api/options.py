@@ -341,15 +341,36 @@ def detector_of_fit(fitted: AccuracyEstimator, options: Mapping[str, Any]) -> An
     options : BoxOptions
         Those that are about running a detector.
     """
-    from autoeval.estimation.run_detector import Detector
-
     loading, loaded = fitted.loading_.get("detector"), fitted.detector_
     if loading is None and loaded is None:  # fitted on files, which is refused where it is read
         return None
-    box_source = given_boxes_of(None, options, loading)
-    if box_source is None and loaded is not None:
-        return Detector(loaded)  # in this process
-    return box_source
+    if loading is None:
+        options = {**options, "detector": loaded}
+    return given_boxes_of(None, options, loading)
+
+
+def with_loaded_detector(
+    fitted: AccuracyEstimator, predictions: Any, options: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Add the detector that a fit of this process holds, where it is the one that is meant.
+
+    Parameters
+    ----------
+    fitted : AccuracyEstimator
+        The fit.
+    predictions : object, optional
+        What is given of boxes: with it no detector of the fit is run.
+    options : BoxOptions
+        Returned as they are where they name a detector, or say how it is loaded or that workers
+        run it, which load it themselves; a detector that nobody knows how to load is added in any
+        case.
+    """
+    if fitted.detector_ is None or predictions is not None or options.get("detector") is not None:
+        return options
+    anew = any(is_given(options.get(name)) for name in (*OF_A_DETECTOR, "ray"))
+    if anew and fitted.loading_.get("detector") is not None:
+        return options
+    return {**options, "detector": fitted.detector_}
 
 
 def check_names(options: Mapping[str, Any], allowed: type = SiteOptions) -> None:
@@ -617,6 +638,7 @@ def predict_site(
         name: value for name, value in site_options.items() if value or value == 0
     }
     site |= {"categories": options.get("categories"), "score_thr": score_thr, "iou": iou}
+    options = with_loaded_detector(fitted, predictions, options)
     boxes = given_boxes_of(predictions, options, fitted.loading_.get("detector"))
     images = options.get("images")
     if isinstance(boxes, Predictions):
@@ -642,12 +664,4 @@ def predict_site(
         return replace(estimate, site=replace(estimate.site, images=image_files))
     pictures = found_images(options, labels=True)
     keep = boxes.keeping(work_dir) if boxes else None
-    if fitted.detector_ is not None and options.get("detector") is None and predictions is None:
-        from autoeval.estimation.run_detector import Detector
-
-        loaded = Detector(fitted.detector_)  # in this process
-        keep = keep or loaded.keeping(work_dir)
-        if boxes is not None:
-            loaded.reference, loaded.reading = boxes.reference, boxes.reading
-        boxes = loaded
     return fitted.predict(boxes, images=pictures, keep=keep, **site)

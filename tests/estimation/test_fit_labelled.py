@@ -7,10 +7,12 @@ import cv2
 import numpy as np
 import pytest
 from brightness import BRIGHT, BrightnessDetector, write_table
+from labelled_colours import write_colours, write_detector
 
 import autoeval
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.words import option_of
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,46 @@ def test_a_saved_estimator_knows_its_detector(fitted, tmp_path):
     other.settings = {"score_thr": 0.3}
     with pytest.raises(InputError, match=r"detector\.score_thr"):
         AccuracyEstimator.load(tmp_path / "e.parquet").predict(other, images=images)
+
+
+HOW_LOADED = {
+    "reference": "nowhere.parquet",
+    "reference_names": {0: "cup"},
+    "checkpoint": "nowhere.pth",
+    "cfg_options": ["a=1"],
+    "device": "nowhere",
+    "network_precision": "half",
+    "ray_workers": 2,
+}
+OF_COMPARE = ("reference", "reference_names", "device", "ray_workers")
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        *((call, name) for call in ("estimate", "plan_labels", "monitor") for name in HOW_LOADED),
+        *(("compare", name) for name in OF_COMPARE),
+    ],
+)
+def test_a_detector_that_is_at_hand_ignores_no_option(fitted, tmp_path, call, name):
+    """Of an estimator of this process its own detector was run, whatever was said of it."""
+    _, images = write_table(tmp_path / "new", n_images=2)
+    run = {"estimators": [fitted, fitted]} if call == "compare" else {"estimator": fitted}
+    run |= {"work_dir": tmp_path / "work"} if call == "monitor" else {}
+    of_name = "reference" if name == "reference" else option_of(name)
+    with pytest.raises(InputError, match=of_name):
+        getattr(autoeval, call)(images=images, **run, **{name: HOW_LOADED[name]})
+
+
+def test_a_named_detector_that_is_at_hand_is_loaded_again_where_it_is_said_how(tmp_path):
+    named = write_detector(tmp_path)
+    labels = write_colours(tmp_path / "val", 0, n_images=30) / "annotations.json"
+    fitted = autoeval.fit(labels, detector=named, img_dir=labels.parent / "images")
+    images = labels.parent / "images"
+    first = autoeval.estimate(estimator=fitted, images=images, batch_size=2)
+    assert first.value == fitted.predict(images=images).value
+    with pytest.raises(InputError, match="no checkpoint with"):
+        autoeval.estimate(estimator=fitted, images=images, checkpoint="nowhere.pth")
 
 
 def test_categories_with_a_handful_of_boxes_are_named_and_left_out(tmp_path):
