@@ -227,6 +227,7 @@ def test_a_half_width_that_none_is_is_refused(until):
     ("words", "named"),
     [
         (["--words", "a=b"], "--words goes with --labels"),
+        (["--img-dir", "b"], "--img-dir goes with --labels, or with a COCO JSON"),
         (["--labels", "gone.json"], "gone.json"),
         (["--labels", "plan/annotations.json"], "label estimate --plan plan"),
     ],

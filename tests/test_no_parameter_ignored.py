@@ -204,6 +204,7 @@ def of_plan_labels(w):
         {
             **of_boxes(w, w / "moved.json"),
             **of_site(w),
+            "img_dir of a folder": (run_here(w), {"img_dir": w / NOWHERE}),
             "estimator": {"estimator": w / "fit_weak"},
             "predictions": {"predictions": w / "moved.json"},
             "images": {"images": [f"{k:06}.jpg" for k in range(25)]},
@@ -298,6 +299,7 @@ def of_threshold(w):
             "labels": labelled,
             "words": (labelled, {"words": {"thing 0": "thing 0"}}),
             "words without labels": {"words": WORDS},
+            "img_dir of a folder": (run_here(w), {"img_dir": w / NOWHERE}),
         },
     )
 

@@ -580,6 +580,7 @@ def found_images(options: Mapping[str, Any], *, labels: bool = False) -> Any:
         If there are no images, or options are about images of another kind.
     """
     from autoeval.io.find_images import VIDEOS_SKIPPED, find_images
+    from autoeval.runtime.files import is_json
 
     images, img_dir = options.get("images"), options.get("img_dir")
     if images is None:
@@ -587,7 +588,7 @@ def found_images(options: Mapping[str, Any], *, labels: bool = False) -> Any:
     if not isinstance(images, str | os.PathLike):
         refuse_given(options, "is for images that are named by a path", ("every", "img_dir"))
         return images
-    if labels and Path(images).suffix != ".json":
+    if labels and not is_json(images):
         img_dir = None
     listed = find_images(images, img_dir, every=options.get("every"))
     for skipped in listed.skipped:
@@ -604,6 +605,7 @@ def predict_site(
     *,
     score_thr: float | None = None,
     iou: float = IOUS[0],
+    labels: bool = False,
 ) -> Estimate:
     """Estimate the site that the options name.
 
@@ -619,6 +621,8 @@ def predict_site(
         Keeps what a detector that is run observes.
     score_thr, iou : float, optional
         See `AccuracyEstimator.predict`.
+    labels : bool
+        Whether ``img_dir`` may be the folder of the images that labels name; see `found_images`.
 
     Returns
     -------
@@ -662,6 +666,6 @@ def predict_site(
                 f"there, first {paths[0]}: correct --img-dir, or leave it out."
             )
         return replace(estimate, site=replace(estimate.site, images=image_files))
-    pictures = found_images(options, labels=True)
+    pictures = found_images(options, labels=labels)
     keep = boxes.keeping(work_dir) if boxes else None
     return fitted.predict(boxes, images=pictures, keep=keep, **site)

@@ -132,7 +132,9 @@ def estimate(
         chosen_estimator = _fitted_here(fit_labels, fit_predictions, trained_here, work_dir, site)
         of_fit = chosen_estimator.fit_result_.warnings if chosen_estimator.fit_result_ else ()
     fitted = load_estimator(chosen_estimator, target, score_thr, iou)
-    estimated = predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
+    at: dict[str, Any] = {"score_thr": score_thr, "iou": iou}
+    # the command reads labels afterwards, and knows whether there are some
+    estimated = predict_site(fitted, predictions, site, work_dir, labels=True, **at)
     # Nobody has seen the result of a fit that is made here.
     return replace(estimated, warnings=tuple(dict.fromkeys((*of_fit, *estimated.warnings))))
 
@@ -451,7 +453,8 @@ def threshold(
         at: dict[str, Any] = {}
         if labels is not None:  # their plan has the boxes from the lowest threshold on
             at = {"score_thr": THRESHOLDS[0], "iou": iou}
-        estimated = predict_site(fitted, predictions, site, work_dir, **at)
+        of_labels = labels is not None
+        estimated = predict_site(fitted, predictions, site, work_dir, labels=of_labels, **at)
         curve, warnings = _curve_of_site(fitted, estimated, iou, labels, words, site)
     else:
         curve, warnings, start = _curve_of_labelled_set(labels, predictions, words, site, iou)

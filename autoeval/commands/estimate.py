@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.errors import InputError
 from autoeval.labels import PLAN
-from autoeval.runtime.files import alone_in
+from autoeval.runtime.files import alone_in, is_json
+from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from autoeval.boxes import Boxes
@@ -131,11 +132,15 @@ def around_estimate(invocation: Invocation) -> Iterator[None]:
     Raises
     ------
     InputError
-        If the labels are missing or those of a plan, or `--words` has none.
+        If the labels are missing or those of a plan, or an option is for labels and there are none.
     """
-    labels, words = invocation.values["labels"], invocation.values["words"]
-    if words and not labels:
-        raise InputError("--words goes with --labels: give that, too, or leave it out.")
+    typed = invocation.values
+    labels = typed["labels"]
+    if not labels:
+        refuse_given({"words": typed["words"] or None}, "goes with --labels")
+        if typed["predictions"] is None and not is_json(Path(typed["images"] or "")):
+            reason = "goes with --labels, or with a COCO JSON as --images"
+            refuse_given({"img_dir": typed["img_dir"]}, reason)
     if labels and not Path(labels).exists():
         raise InputError(f"No labels {labels}: check the path.")
     folder = Path(labels or "").parent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.api.options import found_images
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.find_images import find_images, list_images
@@ -75,6 +77,17 @@ def test_a_pattern_lists_no_folders_and_no_other_files_for_predictions_either(si
     assert names_there == ["2.png", "10.png", "photo.heic"]
     with pytest.raises(InputError, match="lists no image"):
         read_image_list(site / "n*.txt")
+
+
+@pytest.mark.parametrize("name", ["new.json", "new.JSON", "new.json.gz"])
+def test_a_coco_file_has_its_image_folder_also_where_labels_may_have_it(site, tmp_path, name):
+    """Of another spelling than .json the folder was left out, and files beside it were read."""
+    content = json.dumps({"images": [{"id": 1, "file_name": "a.jpg"}]}).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    options = {"images": tmp_path / name, "img_dir": site}
+    for labels in (False, True):
+        (image,) = found_images(options, labels=labels)
+        assert image.path.parent == site
 
 
 def test_a_text_file_of_paths(site, tmp_path):
