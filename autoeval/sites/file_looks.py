@@ -269,7 +269,7 @@ def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
     confident = boxes.scores[over_threshold(boxes.scores, CONFIDENT)]
     most_common = np.unique(confident, return_counts=True)[1].max(initial=0)
     same = len(confident) >= ENOUGH_CONFIDENT and most_common / len(confident) > MOSTLY
-    if same or boxes.floor > HIGHEST_FLOOR:
+    if same or boxes.floor > np.float32(HIGHEST_FLOOR):
         return 1.0
     start = max(SCORE_THR, boxes.floor) if fit_floor is None else fit_floor
     if start >= CONFIDENT:
@@ -720,7 +720,7 @@ class Looks:
             notices.append(Notice("another-detector", text))
         if LEAST_LIMIT <= most < self.most_boxes and code != "boxes-limited":
             notices += check_limit(boxes, "the file")
-        if plain and self.overlaps and boxes.floor <= HIGHEST_LOW:
+        if plain and self.overlaps and boxes.floor <= np.float32(HIGHEST_LOW):
             notices += another_suppression(self.overlaps, overlaps_of(boxes))
         return start, tuple(notices)
 

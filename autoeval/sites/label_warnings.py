@@ -432,7 +432,7 @@ def unseen_by_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     boxes, truth : Boxes
         Of a detector, and labels, on the same images.
     """
-    if boxes.lists_images or not boxes.floor > LOW_FLOOR:
+    if boxes.lists_images or not boxes.floor > np.float32(LOW_FLOOR):
         return ()
     n_true = np.bincount(truth.image[~truth.crowd], minlength=len(truth.images))
     several = n_true >= SEVERAL
@@ -566,7 +566,7 @@ def _surest(
     images (k,): positions of the images whose boxes count; by default all
     Returned: by descending score
     """
-    sure = boxes.scores > over
+    sure = over_threshold(boxes.scores, over)
     if images is not None:
         sure &= np.isin(boxes.image, images)
     rows, most = np.flatnonzero(sure), int(share * np.count_nonzero(~truth.crowd))

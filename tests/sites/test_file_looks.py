@@ -162,6 +162,7 @@ def made(*lists):
         # the tables of the panel know files that begin at a score up to .55
         ([[0.9, 0.175], [0.5]], 0.0),
         ([[0.9, 0.3], [0.5]], 0.0),
+        ([[0.9, 0.55], [0.7]], 0.0),
         ([[0.9, 0.6], [0.7]], 1.0),
         # from .1 on, two boxes at most: the first image is cut half way from there to .3
         ([[0.9, 0.2], [0.1]], 0.5 * 2 / 3),

@@ -89,8 +89,9 @@ def test_a_few_boxes_more_than_by_chance_are_a_weak_detector():
 
 
 def test_too_little_to_say():
-    truth, boxes = checked_world(scores=0.3)  # not a confident box
-    assert of_other_images(boxes, exchanged(truth)) == ()
+    for score in (0.3, float(np.float32(0.3))):  # not a confident box
+        truth, boxes = checked_world(scores=score)
+        assert of_other_images(boxes, exchanged(truth)) == ()
     truth, boxes = checked_world()
     nine = boxes.on_images(np.arange(9)), exchanged(truth).on_images(np.arange(9))
     assert of_other_images(*nine) == ()
@@ -518,6 +519,7 @@ def test_two_words_exchanged_beside_a_frequent_one_are_named():
         (4, 0, 0.25, False),  # four may be empty
         (16, 0, 0.25, False),  # of four images nothing is known
         (8, 0, 0.05, False),  # found without labels
+        (8, 0, float(np.float32(0.05)), False),
     ],
 )
 def test_images_with_objects_and_without_a_box(n_none, n_few, floor, warned):

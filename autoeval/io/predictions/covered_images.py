@@ -346,7 +346,7 @@ def unseen_images(
     excess = n_empty - 2 * n_single
     many = excess > SOME * len(images) and excess >= FEWEST_UNSEEN
     counted = f"{n_empty} of {len(images)} {images_name} have no box in {name}"
-    if boxes.floor > LOW_FLOOR:
+    if boxes.floor > np.float32(LOW_FLOOR):  # compared as of a network, whatever the format
         text = (
             f"{counted}, whose scores begin at {boxes.floor:.2g}: they count as images in which "
             "the detector found nothing. If it was not run on all of them, list those that it has "
