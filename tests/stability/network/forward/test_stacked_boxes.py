@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from branching import same
@@ -92,7 +93,11 @@ def test_images_in_parts_as_memory_allows(stack, monkeypatch, name, limit, most)
     detector, batch = stack(name)
     expected = boxes(detector, predict_stack, batch)
     monkeypatch.setattr(stacked_boxes, limit, most)
-    assert all(map(same, boxes(detector, predict_stack, batch), expected))
+    for found, at_once in zip(boxes(detector, predict_stack, batch), expected, strict=True):
+        # some processors round the exponential at the end of a vector otherwise than within it
+        np.testing.assert_allclose(found.boxes, at_once.boxes, rtol=1e-6, atol=1e-4)
+        np.testing.assert_allclose(found.scores, at_once.scores, rtol=1e-6)
+        assert found.labels.tolist() == at_once.labels.tolist()
 
 
 @pytest.mark.parametrize(
