@@ -30,7 +30,8 @@ SUFFIXES = frozenset(
 )
 SPLIT_WORDS = {"valid": "val", "validation": "val"}
 _SPLIT = re.compile(r"(train|val|valid|validation|test)(?:[-_]?\d+)?", re.IGNORECASE)
-_EXPONENT = re.compile(r"\d(?:\.\d+)?e\+?\d+", re.IGNORECASE)
+# As programs write large floats; without the sign it is a name in hexadecimal digits, such as 1e10.
+_EXPONENT = re.compile(r"\d(?:\.\d+)?e\+\d+", re.IGNORECASE)
 MISSING = -1
 AMBIGUOUS = -2
 ENOUGH_BY_NAME = 0.5  # of images with file names: so many found by them, and ids are not tried
@@ -217,8 +218,8 @@ def normal_id(value: object) -> str:
 
     Examples
     --------
-    >>> normal_id(81), normal_id(81.0), normal_id(" 8.1e+01"), normal_id("081"), normal_id("a.0")
-    ('81', '81', '81', '081', 'a.0')
+    >>> normal_id(81), normal_id(81.0), normal_id(" 8.1e+01"), normal_id("081"), normal_id("1e3")
+    ('81', '81', '81', '081', '1e3')
     """
     image_id = str(value).strip()
     if image_id.isdecimal():

@@ -59,6 +59,13 @@ def test_ids_that_passed_through_a_float(float_too):
     np.testing.assert_array_equal(matches.index, [1, 0])
 
 
+def test_a_name_in_hexadecimal_digits_is_no_float():
+    """``1e10`` was ten thousand million: its image was left out, or was that of ``10``."""
+    images = known("1e1.jpg", "10.jpg", "7e31.jpg")
+    found = [Named(name, None) for name in ("10", "1e1", "7e31")]
+    np.testing.assert_array_equal(match_images(found, images).index, [1, 0, 2])
+
+
 def test_ids_and_stems_of_one_file_are_not_mixed():
     """Numbers are ids here, and that which is none may not be taken for a stem."""
     images = [LabelledImage(str(k), f"{k + 1:04}.jpg", None) for k in range(1, 5)]
