@@ -32,6 +32,7 @@ from autoeval.estimation.read_site import site_of_files
 from autoeval.estimation.run_detector import Detector, fitted_reference, own_words
 from autoeval.io.find_images import file_stamp, path_stamp
 from autoeval.io.image_lists import (
+    STANDARD_INPUT,
     ImageFile,
     content_digest,
     natural_order,
@@ -141,6 +142,8 @@ def find_results(
     path = Path(predictions)
     stronger = None if reference is None else Path(reference)
     lists = None if image_list is None else Path(image_list)
+    if image_list is not None and os.fspath(image_list) != STANDARD_INPUT:
+        _images.cache_clear()  # a pattern and a folder have new images under an old stamp
     if path.is_file():
         return [ResultsFile(path, "", stronger, lists)]
     if not path.is_dir():

@@ -211,3 +211,23 @@ def test_a_site_half_of_which_was_not_run_counts_all_its_images_and_is_warned_of
     codes = [notice.code for notice in result.warnings]
     assert result["roof"].n_images == 60
     assert ("images-not-covered" in codes) == warned
+
+
+def test_a_pattern_lists_the_images_of_each_run(world, tmp_path, monkeypatch):
+    """In one process, as of a service, the list was that of the first run, new images lost."""
+    monkeypatch.chdir(tmp_path)
+    rows = json.loads((world / "sites/roof.json").read_text())
+    names = sorted({row["file_name"] for row in rows})[:60]
+    counts = []
+    for n in (30, 60):
+        for name in names[:n]:
+            (tmp_path / "roof" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "roof" / name).touch()
+        (tmp_path / "sites").mkdir(exist_ok=True)
+        ran = [row for row in rows if row["file_name"] in names[:n]]
+        (tmp_path / "sites/roof.json").write_text(json.dumps(ran))
+        options = {"images": "roof/**/*.jpg", "work_dir": tmp_path / "work", "by": "every:10"}
+        result = autoeval.monitor(world / "fit", tmp_path / "sites", **options)
+        counts.append(sum(window["n_images"] for window in result.windows().to_dict("records")))
+        assert "images-not-placed" not in [notice.code for notice in result.warnings]
+    assert counts == [30, 60]
