@@ -311,14 +311,17 @@ def estimate_site(
     if units is None:  # each image is drawn alone, in which order a file lists them or not
         names = [image.file_name for image in site.boxes.images]
         units = np.argsort(sorted(range(n_images), key=names.__getitem__))
-    n_units = int(units.max()) + 1
+    n_independent = rows["n_images"]
+    if blocks is not None:  # by category the blocks in which it is found, of few perhaps
+        in_blocks = [len(np.unique(blocks[category.images])) for category in scores]
+        n_independent = np.maximum(in_blocks, 1)
     estimate = estimate_rows(
         regression,
         rows,
         other_regressions,
         backbone=site.backbone,
         unseen=site.unseen,
-        n_units=n_units,
+        n_independent=n_independent,
     )
     few_blocks: tuple[Notice, ...] = ()
     if estimate.interval_method != checks.NONE_OVER:
@@ -326,8 +329,8 @@ def estimate_site(
             std = sampling_std(regression, scores, rows, units)
             estimate = replace(estimate, sampling_std=std)
         if blocks is not None:
-            few_blocks = checks.few_blocks(n_images, n_units)
-    rows["n_images"] = np.minimum(rows["n_images"], n_units)
+            few_blocks = checks.few_blocks(n_images, int(blocks.max()) + 1)
+    rows["n_images"] = n_independent
     of_site = [*site.warnings, *site.left_out]
     if regression.reference_weight_:
         of_site += checks.reference_at_site(rows_where(rows, rows[COUNTED]), regression.features_)
@@ -347,7 +350,7 @@ def estimate_rows(
     *,
     backbone: str = "ResNet",
     unseen: float = 0.0,
-    n_units: int = 0,
+    n_independent: np.ndarray | None = None,
 ) -> Estimate:
     """Estimate from the scores of one set of images: a category, or all that count together.
 
@@ -365,8 +368,8 @@ def estimate_rows(
     unseen : float
         Share, in [0, 1], of the confidence that scores read and that is missing; see
         `Regression.distribution`.
-    n_units : int
-        Images that are independent, where that is known: no more count. 0 for all.
+    n_independent : ndarray of shape (N,), optional
+        Images of each row that are independent, where that is known: no more count.
 
     Returns
     -------
@@ -377,8 +380,8 @@ def estimate_rows(
     n_images = int(rows["n_images"].max())
     of_counted = rows["n_images"][rows[COUNTED]] if COUNTED in rows else rows["n_images"]
     n_of_scores = int(of_counted.max(initial=0))
-    if n_units:
-        rows["n_images"] = np.minimum(rows["n_images"], n_units)
+    if n_independent is not None:
+        rows["n_images"] = n_independent
     counted = rows_where(rows, rows[COUNTED]) if COUNTED in rows else rows
     none_over = bool(nothing_over(counted, target).all())
     interval = regression.predict_mean(rows, unseen=unseen)

@@ -115,6 +115,19 @@ def test_fewer_independent_images_give_a_wider_interval(table):
     assert blocked.n_images == one.n_images == N_IMAGES
 
 
+def test_a_category_counts_the_blocks_in_which_it_is_found(table):
+    """Cars in three blocks of four images are three images, where other categories have six."""
+    found = random_found(4)
+    early = found.where((found.image < 12) | (found.label != WORDS.index("car")))
+    site = Site(early, blocks=np.arange(N_IMAGES) // 4, named=True)
+    estimate = fitted(table).predict_site(site, brief=True)
+    rows = estimate.site.row["rows"]
+    n_images = dict(zip(rows["category"], rows["n_images"], strict=True))
+    assert n_images == {name: 3 if name == "car" else 6 for name in WORDS}
+    (car,) = fitted(table).regression_.predict({name: rows[name][:1] for name in rows})
+    assert estimate.per_category["car"]["upper"] == pytest.approx(car.upper)
+
+
 def test_save_and_load(table, tmp_path):
     statistics = Looks(
         WORDS, {"1": "car"}, 0.01, 40, 0.98, 0.1, (Notice("labels-displaced", "odd labels"),)
