@@ -31,6 +31,7 @@ from autoeval.io.labels.content import LabelSet, labelled_boxes
 from autoeval.words import Notice, listed
 
 FEWEST_PLACED = 0.5
+ROUNDED = 1.02  # ratio of two sides, as rounding makes when images shrink
 LOW_FLOOR = 0.05  # score from which on a detector finds something in nearly every image
 SOME = 0.03  # of the images: so many more are empty than a detector leaves empty
 FEWEST_UNSEEN = 2  # so many more, too: in a small set one image is empty by chance
@@ -69,6 +70,8 @@ class Placement:
     listed_there : ndarray of shape (m,), bool, optional
         Whether the file itself lists the image, with boxes or without; None where it has no list of
         its own.
+    warnings : tuple of Notice
+        Of sizes that differ in both lists.
     """
 
     index: np.ndarray
@@ -77,6 +80,7 @@ class Placement:
     lost: tuple[str, ...]
     several: tuple[str, ...]
     listed_there: np.ndarray | None = None
+    warnings: tuple[Notice, ...] = ()
 
 
 def place_images(
@@ -120,7 +124,7 @@ def place_images(
     >>> place_images([Named("b", None), Named("139", None)], known, "val.json").index
     array([1, 0])
     """
-    listed_there = None
+    listed_there, of_sizes = None, tuple[Notice, ...]()
     if file_images is None:
         in_file = named
         matches = match_images(in_file, images)
@@ -143,7 +147,7 @@ def place_images(
         index = np.where(at >= 0, matches.index[at], at)
         listed_there = np.zeros(len(images), bool)
         listed_there[matches.index[matches.index >= 0]] = True
-        _check_sizes(file_images, images, matches, where)
+        of_sizes = _check_sizes(file_images, images, matches, where)
         places = matches.index.tolist()
         sizes = {k: image.size for k, image in zip(places, file_images, strict=True) if image.size}
         images = [
@@ -170,7 +174,8 @@ def place_images(
             "name, in any folder and with any suffix, nor by id, nor by the stem of a file name. "
             f"There are: {examples}."
         )
-    return Placement(np.maximum(index, -1), images, matches, lost, several, listed_there)
+    index = np.maximum(index, -1)
+    return Placement(index, images, matches, lost, several, listed_there, of_sizes)
 
 
 def _check_sizes(
@@ -178,8 +183,12 @@ def _check_sizes(
     images: Sequence[LabelledImage],
     matches: ImageMatches,
     where: str,
-) -> None:
-    """Refuse boxes in pixels of images that are as large as others, by the sizes of both lists."""
+) -> tuple[Notice, ...]:
+    """Refuse boxes in pixels of images of other sizes by both lists, where most differ.
+
+    Returned is a warning where some do by more than 2 %, such as those upright photographs that
+    a program reads on their side.
+    """
     pairs = [(file_images[k], images[place]) for k, place in enumerate(matches.index) if place >= 0]
     sized = [(a.file_name, a.size, b.size) for a, b in pairs if a.size and b.size]
     differing = [(name, a, b) for name, a, b in sized if a != b]
@@ -190,6 +199,19 @@ def _check_sizes(
             f"{len(sized)} differ, such as {name}, {width} x {height} pixels there and "
             f"{other_width} x {other_height} here. Expected boxes in pixels of the same images."
         )
+    resized = [
+        f"{name}: {size[1]} x {size[0]}, not {other[1]} x {other[0]}"
+        for name, size, other in differing
+        if any(max(a / b, b / a) > ROUNDED for a, b in zip(size, other, strict=True))
+    ]
+    if not resized:
+        return ()
+    text = (
+        f"in {len(resized)} of {len(sized)} images the predictions state another size than {where} "
+        f"({listed(resized, 3)}): boxes are in pixels of images that were resized or turned there. "
+        "Expected pixels of the images as they are shown"
+    )
+    return (Notice("boxes-of-other-size", text),)
 
 
 def uncovered_images(
@@ -268,7 +290,7 @@ def uncovered_images(
     notices = of_split
     if reasons:
         notices += (Notice("images-not-placed", "; ".join(reasons)),)
-    return uncovered, (*notices, *placement.matches.by_rules(where))
+    return uncovered, (*notices, *placement.warnings, *placement.matches.by_rules(where))
 
 
 def _other_splits(

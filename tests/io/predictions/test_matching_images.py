@@ -282,6 +282,31 @@ def test_sizes_of_the_own_list(tmp_path):
         read(tmp_path, document(own, [1, 2]), resized)
 
 
+@pytest.mark.parametrize(
+    ("size", "warned"), [((30, 40), False), ((30, 41), True), ((40, 30), True)]
+)
+def test_some_sizes_that_contradict_are_warned_of(tmp_path, size, warned):
+    """An upright photograph that the detector saw on its side, among others."""
+    names = "abcde"
+    own = [
+        {"id": k, "file_name": f"{name}.jpg", "width": 4000, "height": 3000}
+        for k, name in enumerate(names)
+    ]
+    images = [
+        replace(image, size=(3000, 4000))
+        for image in known(*[(str(k), f"{name}.jpg") for k, name in enumerate(names)])
+    ]
+    images[1] = replace(images[1], size=(100 * size[0], 100 * size[1]))
+    rounded = replace(images[2], size=(3001, 4000))
+    listed = [*images[:2], rounded, *images[3:]]
+    boxes = read(tmp_path, document(own, range(5)), listed)
+    notices = [notice for notice in boxes.left_out if notice.code == "boxes-of-other-size"]
+    assert len(notices) == warned
+    if warned:
+        assert notices[0].startswith("in 1 of 5 images the predictions state another size")
+        assert f"b.jpg: 4000 x 3000, not {images[1].size[1]} x {images[1].size[0]}" in notices[0]
+
+
 def test_boxes_of_images_that_the_own_list_lacks(tmp_path):
     images = known(("1", "a.jpg"), ("2", "b.jpg"))
     own = [{"id": 7, "file_name": "a.jpg"}]
