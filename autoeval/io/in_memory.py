@@ -521,7 +521,11 @@ def _of_images(
             )
         names = [image.file_name for image in images]
         ids = [image.image_id for image in images]
-        item_images = tuple(images)  # an item without a box says that nothing was found there
+        # an item without a box says that nothing was found there; its size, whether it is of it
+        item_images = tuple(
+            replace(image, size=item.size or image.size)
+            for image, item in zip(images, items, strict=True)
+        )
         text = (
             f"{name_of(predictions)} does not name its images: its items are taken in their order"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -201,6 +202,27 @@ def test_items_that_name_no_image_are_one_an_image():
     assert read_predictions(made("ultralytics")[:-1], images=IMAGES).uncovered == (5,)
     read = read_predictions(made("torchvision"), images=IMAGES, numbers=NUMBERS)
     assert [notice.code for notice in read.left_out] == ["images-by-place"]
+
+
+def test_items_in_another_order_are_known_by_their_sizes():
+    """Items of arrays are placed by their order, and boxes were those of images of other sizes."""
+    sizes = [(100, 200), (100, 200), (100, 200), (100, 200), (300, 400), (500, 600)]
+    images = [replace(image, size=size) for image, size in zip(IMAGES, sizes, strict=True)]
+
+    def read(order):
+        items = [made("ultralytics_of_arrays")[k] for k in order]
+        for item, k in zip(items, order, strict=True):
+            item.orig_shape = sizes[k]
+        return read_predictions(items, images=images, numbers=NUMBERS)
+
+    in_order = read(range(6))
+    assert [notice.code for notice in in_order.left_out] == ["images-by-place"]
+    assert in_order.images == tuple(images)
+    exchanged = read([0, 1, 2, 3, 5, 4])
+    notices = {notice.code: notice for notice in exchanged.left_out}
+    assert notices["boxes-of-other-size"].severity == "warning"
+    with pytest.raises(InputError, match="other sizes than the list of images: 4 of 6 differ"):
+        read([4, 5, 2, 3, 0, 1])
 
 
 @pytest.mark.parametrize(
