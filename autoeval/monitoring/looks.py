@@ -715,13 +715,12 @@ class Scale:
         variance = float((abs(in_std) @ lacking) ** 2)
         if self.by_windows:
             n_images = float(np.mean([len(window[category]) for window in self.later]))
-            before, after, steady = self.window_means(category)
-            return compare_windows(
-                _summed(before, rule.summed) @ weights,
-                _summed(after, rule.summed) @ weights,
-                _summed(steady, rule.summed) @ weights,
-                variance / n_images,
-            )
+            windows = self.window_means(category)
+            # together: in windows without any box of a rare category the others' size stands
+            values = _summed(np.concatenate(windows), rule.summed) @ weights
+            ends = np.cumsum([len(part) for part in windows[:2]])
+            before, after, steady = np.split(values, ends)
+            return compare_windows(before, after, steady, variance / n_images)
         before, after = np.split(values @ weights, ends)
         return compare_images(before, after, variance, rule.scenes * self._several())
 

@@ -218,6 +218,18 @@ def test_several_windows_are_compared_by_the_sum_of_their_means():
     assert found.z == pytest.approx(expected.z) and found.dof == 5 and found.units == (5, 1)
 
 
+def test_a_window_without_a_box_shows_no_size():
+    """By hand: it counts as the mean of the windows that show one, and not as boxes of side 1."""
+    sides = np.log([0.1, 0.11, 0.09, 0.1, 0.12, 0.1])
+    windows = [made(low=np.full(8, 2.0), sides=np.full(8, 2 * side)) for side in sides]
+    means = [{"": window[""].mean(axis=0)} for window in windows]
+    only = DriftRule(summed=("side",))
+    found = Scale(windows, [made(low=np.zeros(8))], means).compare_sum("", only)
+    assert found.value == pytest.approx(0, abs=1e-9) and found.dof == 5
+    larger = Scale(windows, [made(low=np.full(8, 2.0), sides=np.zeros(8))], means)
+    assert larger.compare_sum("", only).z < -10
+
+
 def test_ranks_hardly_see_what_is_too_small_to_matter():
     """All scores of a scene in which nothing moves are lower by .001: no change."""
     still = np.full((30, len(AT)), 0.5)
