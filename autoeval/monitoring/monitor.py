@@ -77,6 +77,7 @@ DRAWS = 4000  # of the accuracies of all sites together
 NOT_EVALUATED = {UNREADABLE, TOO_FEW}
 AT_ONCE = 64  # sites whose windows are kept in one transaction
 MOST_CATEGORIES = 4  # of a site that are tested each by itself
+FEWEST_WITH = 8  # images with a likely box of such a category: of fewer the variance is not known
 STEADY = 1e-3  # windows whose boxes are less likely than that if nothing changed are not steady
 Kept = Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]
 """Digest and content of windows that were computed before; see `MonitorStore.windows`."""
@@ -513,19 +514,23 @@ class SiteWindows:
         labels : list of int
             Numbers of the categories.
         names : list of str
-            Those that are tested by themselves, `MOST_CATEGORIES` at most; none of a single
-            category.
+            Those that are tested by themselves, `MOST_CATEGORIES` at most, each with a likely box
+            in `FEWEST_WITH` images or more; none of a single category.
         """
-        counts = np.zeros(0, np.int64)
+        counts, n_images = np.zeros(0, np.int64), np.zeros(0, np.int64)
         names: tuple[str, ...] = ()
         for place in places:
             site = self._site(place)
             names = site.boxes.categories
-            likely = site.boxes.label[site.right_at_half > LIKELY]
-            in_window = np.bincount(likely, minlength=len(names))
+            likely = site.boxes.where(site.right_at_half > LIKELY)
+            in_window = np.bincount(likely.label, minlength=len(names))
+            pairs = np.unique(np.stack([likely.label, likely.image]), axis=1)
+            with_one = np.bincount(pairs[0], minlength=len(names))
             counts = in_window if not len(counts) else counts + in_window
+            n_images = with_one if not len(n_images) else n_images + with_one
         order = [int(label) for label in np.argsort(-counts, kind="stable") if counts[label]]
         several = order[:MOST_CATEGORIES] if len(order) > 1 else []
+        several = [label for label in several if n_images[label] >= FEWEST_WITH]
         # one without a name would stand for all: its numbers, in place of theirs
         return order, [names[label] for label in several if names[label] != ALL]
 

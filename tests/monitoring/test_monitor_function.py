@@ -99,6 +99,23 @@ def test_a_labelled_level_is_a_number_or_that_of_the_target(world, tmp_path):
         autoeval.monitor(world / "fit", world / "sites", target="recall", score_thr=0.3, **options)
 
 
+def test_a_category_that_few_images_show_is_not_tested_by_itself(world, tmp_path):
+    """Its first box in eight windows is no change: the variance of a rare one is not known."""
+    _, made = write_world(world / "made", "one", seed=7, n_images=80, n_categories=1, skill=0.8)
+    thing = {"category_id": 6, "bbox": [10, 10, 60, 60], "score": 0.9}
+    (tmp_path / "sites").mkdir()
+    for n_images, state in ((1, "ok"), (7, "ok"), (8, "changed")):  # in the last window
+        boxes = json.loads(made.read_text())
+        boxes += [{"image_id": 79 - k, **thing} for k in range(n_images)]
+        boxes.sort(key=lambda box: box["image_id"])
+        (tmp_path / "sites/gate.json").write_text(json.dumps(named(boxes)))
+        options = {"by": "every:10", "baseline": "70", "work_dir": tmp_path / f"{n_images}"}
+        gate = autoeval.monitor(world / "fit", tmp_path / "sites", **options)["gate"]
+        tested = {drift["category"] for drift in gate.drifts}
+        assert tested == {"", "thing 0", *(["thing 5"] if state == "changed" else [])}
+        assert gate.state == state
+
+
 def test_the_probabilities_to_be_among_the_worst_add_up(world, tmp_path):
     one, every = (
         autoeval.monitor(world / "fit", world / "sites", work_dir=tmp_path / "work", worst=k)
