@@ -42,8 +42,8 @@ BELOW = "below"
 CHANGED = "changed"
 STATES = {
     UNREADABLE: "more than half of the images of the latest window cannot be read",
-    TOO_FEW: "the latest window has too few images, or no box that is likely to be right, and no "
-    "alarm of a window before it stands",
+    TOO_FEW: "the latest window has too few images, or too few boxes that are likely to be right, "
+    "and no alarm of a window before it stands",
     LEARNING: "there is no full baseline yet, or no complete window after it",
     BELOW: "the whole interval is below the level that was set",
     FELL: "the accuracy fell against the site's own baseline",
@@ -58,6 +58,8 @@ BY_CHANCE = (
     "the interval of the change is below 0, but the boxes moved no further than they may by chance "
     "in so many looks (--false-alarms)"
 )
+NO_VALUE = ("no-estimate", "no-box-over-threshold")
+"""Codes of the warnings of an estimate without a value, where boxes are likely to be right."""
 KEPT = r"[1-9]\d{0,3}d|[1-9]\d{0,6}"  # days, fewer than pandas can subtract, or images
 CHANGE = ("change", "change_lower", "change_upper")
 HISTORY = ("site", "window", "complete", "baseline", *ENDS, *CHANGE)
@@ -661,8 +663,11 @@ def reasons_of(
     if n < FEWEST_IMAGES:
         return {TOO_FEW: f"{counted(n, 'image')}; {FEWEST_IMAGES} are needed"}
     changed = look is not None and look.changed(settings.false_alarms)
-    if np.isnan(window["value"]) and not changed:
+    of_estimate = {warning["code"]: warning["text"] for warning in window["warnings"]}
+    if "nothing-found" in of_estimate and not changed:  # a recall of 0, too, if there are objects
         return {TOO_FEW: "no box is likely to be right, so that nothing can be estimated"}
+    if np.isnan(window["value"]) and not changed:
+        return {TOO_FEW: next(of_estimate[code] for code in NO_VALUE if code in of_estimate)}
     reasons = {LEARNING: learning} if look is None else {}
     below = settings.alarm_below
     if below is not None and window["complete"] and window["upper"] < below:

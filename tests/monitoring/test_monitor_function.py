@@ -99,6 +99,34 @@ def test_a_labelled_level_is_a_number_or_that_of_the_target(world, tmp_path):
         autoeval.monitor(world / "fit", world / "sites", target="recall", score_thr=0.3, **options)
 
 
+def test_a_site_where_nothing_was_ever_found_has_no_recall_that_could_be_below(world, tmp_path):
+    """Without a likely box it is 0 with objects and not defined without: nobody knows.
+
+    One box in a window of ten is likely to be right: the reason is then another one.
+    """
+    images = [{"id": k, "file_name": f"{k}.jpg", "width": 640, "height": 480} for k in range(30)]
+    site = {"images": images, "categories": [{"id": 1, "name": "thing 0"}]}
+    box = {"category_id": 1, "score": 0.8}
+    lone = [{**box, "id": k, "image_id": k, "bbox": [k, 9, 60, 60]} for k in (1, 11, 21)]
+    for name, boxes in (("dark", []), ("lone", lone)):
+        path = tmp_path / "sites" / f"{name}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({**site, "annotations": boxes}))
+    for target, code in (
+        ("mAP", "no-estimate"),
+        ("recall", "no-estimate"),
+        ("precision", "no-box-over-threshold"),
+    ):
+        options = {"by": "every:10", "baseline": "20", "work_dir": tmp_path / "work"}
+        if target != "mAP":
+            threshold = 0.85 if target == "precision" else 0.3
+            options |= {"target": target, "score_thr": threshold, "alarm_below": 0.5}
+        found = autoeval.monitor(world / "fit", tmp_path / "sites", **options)
+        assert (found["dark"].state, found["dark"].alarms) == ("too_few", ())
+        assert (found["lone"].state, found["lone"].window) == ("too_few", "0003")
+        assert {w.code for w in found["lone"].warnings if w in found["lone"].reason} == {code}
+
+
 def test_a_category_that_few_images_show_is_not_tested_by_itself(world, tmp_path):
     """Its first box in eight windows is no change: the variance of a rare one is not known."""
     _, made = write_world(world / "made", "one", seed=7, n_images=80, n_categories=1, skill=0.8)
@@ -186,7 +214,7 @@ def test_why_an_interval_below_zero_is_no_alarm_is_said():
     for p, upper, states in ((0.02, -0.03, ["ok"]), (0.001, -0.03, ["fell"]), (0.02, 0.01, ["ok"])):
         look = SiteLook(3, (Change(-0.16, -0.29, upper),), p, (20, 20), "blocks of images")
         window = {"n_images": 20, "n_unreadable": 0, "value": 0.4, "lower": 0.3, "upper": 0.5}
-        window |= {"complete": True, "look": look.to_dict()}
+        window |= {"complete": True, "look": look.to_dict(), "warnings": []}
         reasons = reasons_of(window, "", MonitorSettings(), str)
         assert list(reasons) == states
         below = "the interval of the change is below 0" in reasons[states[0]]
@@ -199,7 +227,7 @@ def test_why_an_interval_below_zero_is_no_alarm_is_said():
 def test_a_window_to_which_images_still_come_raises_no_alarm(complete, states):
     """Also where no window is complete: that of the first hour of a site."""
     window = {"n_images": 20, "n_unreadable": 0, "value": 0.4, "lower": 0.3, "upper": 0.5}
-    window |= {"complete": complete, "look": None}
+    window |= {"complete": complete, "look": None, "warnings": []}
     settings = MonitorSettings(alarm_below=0.6)
     text = find_target("mAP").text
     assert list(reasons_of(window, "has 1 of 7 days", settings, text)) == states
