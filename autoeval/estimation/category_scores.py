@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.accuracy.coco_evaluation import AT_HALF, coco_summary
+from autoeval.accuracy.coco_evaluation import AT_HALF, coco_summary, image_ranks
 from autoeval.accuracy.measures import (
     AP_TARGETS,
     TARGETS,
@@ -77,9 +77,9 @@ class CategoryScores:
     features : sequence of str
         Columns to fill; those that need a reference are left out where the site has none.
     images : ndarray of shape (m,), int64, optional
-        Images on which the category is scored, in rising order; by default those on which it is
-        found, by this detector or by the reference: a box is right with a probability over .05 at
-        IoU .5.
+        Images on which the category is scored; by default those on which it is found, by this
+        detector or by the reference: a box is right with a probability over .05 at IoU .5. Equal
+        scores rank in their order.
     probabilities : ndarray of shape (10, N), optional
         Of all boxes, by a calibration that has not seen these labels; by default by that of the
         site.
@@ -116,6 +116,11 @@ class CategoryScores:
                     images, reference.image[reference_rows[q[reference_rows] > FOUND]]
                 )
             images = np.unique(images)
+            # Of boxes of equal score folds and a reference say different things: they rank by the
+            # ids of their images, as in evaluation, not in the order of a list.
+            if reference is not None or probabilities is not None:
+                ids = [boxes.images[k].image_id for k in images.tolist()]
+                images = images[np.argsort(image_ranks(ids))]
         self.images = images
         self.found = len(images) > 0  # whether any image has a box that may be right
         highest = float(boxes.scores[rows].max(initial=0.0))
