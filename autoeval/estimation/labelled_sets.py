@@ -479,7 +479,8 @@ def observed_labels(
     content = as_spelt(content, [*(categories or ()), *words])
     if categories:
         task = replace(any_task(categories, words), name=name)
-        seed_set = seed_set_of(content, name, task.categories, words=task.detector_mapping)
+        words_of_task = task.detector_mapping
+        seed_set = seed_set_of(content, name, task.categories, words=words_of_task, clip=False)
         place = folder and folder / "sources" / name
         labelled = _observed(
             run, seed_set, task, group=group or name, folder=place, everywhere=True
@@ -494,7 +495,7 @@ def observed_labels(
             "Give the detector's words for each word of the labels, --category NAME=WORD,WORD"
             + (f"; or name the detector's labels: {CLASSES_OPTION}." if numbers else ".")
         )
-    seed_set = seed_set_of(content, name, common, {word: word for word in common})
+    seed_set = seed_set_of(content, name, common, {word: word for word in common}, clip=False)
     n_true = [
         np.bincount(image.labels[~image.iscrowd], minlength=len(common))
         for image in seed_set.images
@@ -539,7 +540,7 @@ def observed_sources(
             folder=folder and folder / "sources" / seed_set.name,
             everywhere=True,
         )
-        for seed_set in task.load_seed_sets()
+        for seed_set in (task.load_seed_set(files, clip=False) for files in task.seed_sets)
     ]
     return sets, context
 

@@ -73,6 +73,43 @@ def test_equal_boxes_give_equal_scores_and_accuracies_to_the_last_bit(both):
     assert by_files["mAP"].between(0.1, 0.9).all()
 
 
+@pytest.mark.parametrize("of_task", [False, True])
+def test_labels_that_reach_beyond_their_images_count_as_they_are_by_both_routes(
+    sites, tmp_path, of_task
+):
+    """As pycocotools counts them; where the detector was run they were clipped, and found."""
+    known, _, name, files = sites
+    labels = json.loads((known / LABELS).read_text())
+    inside = autoeval.fit(labels, files[known]).fit_result_.value
+    for entry in labels["annotations"]:
+        left, top, width, height = entry["bbox"]
+        if left < 32:
+            entry["bbox"] = [left - 4 * width, top, 5 * width, height]
+    outside = {**labels["annotations"][0], "id": 10**6, "bbox": [500, 500, 20, 20]}
+    labels["annotations"].append(outside)
+    path = tmp_path / "worlds/known.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(labels))
+    if not of_task:
+        by_files = autoeval.fit(path, files[known])
+        run = autoeval.fit(path, load_black_box(name), img_dir=known / IMAGES)
+    else:
+        seed_set = f"dict(name='known', ann_file='known.json', img_dir={str(known / IMAGES)!r})"
+        task = tmp_path / "task.py"
+        task.write_text(
+            "name, categories, data_root = 'colours', ['car', 'bus'], 'worlds'\n"
+            f"seed_sets = [{seed_set}]\n"
+        )
+        (tmp_path / "boxes").mkdir()
+        (tmp_path / "boxes/known.json").write_text(files[known].read_text())
+        by_files = autoeval.fit_task(task, tmp_path / "boxes")
+        run = autoeval.fit_task(task, autoeval.Detector(load_black_box(name)))
+    assert by_files.fit_result_.value < inside - 0.02
+    columns = ["category", "mAP", "mAP50", "mAP75"]
+    by_category = [of.table_.sort_values("category")[columns] for of in (by_files, run)]
+    assert by_category[0].values.tolist() == by_category[1].values.tolist()
+
+
 @pytest.mark.parametrize(
     "categories",
     [None, {"bus": ["bus"]}, {"vehicle": ["car", "bus"]}, {"a": ["bus"], "b": ["car"]}],

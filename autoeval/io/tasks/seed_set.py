@@ -50,7 +50,7 @@ class ImageRecord:
     height, width : int
         In pixels, as shown.
     boxes : ndarray of shape (N, 4), float64
-        xyxy, pixels, inside the image.
+        xyxy, pixels, inside the image where they were clipped; see `seed_set_of`.
     labels : ndarray of shape (N,), int64
         Indices into the categories of the seed set.
     iscrowd : ndarray of shape (N,), bool
@@ -148,6 +148,7 @@ def seed_set_of(
     mapping: Mapping[str, str] | None = None,
     *,
     words: Mapping[str, str] | None = None,
+    clip: bool = True,
 ) -> SeedSet:
     """Make a seed set of labels.
 
@@ -165,12 +166,15 @@ def seed_set_of(
     words : mapping of str to str, optional
         Category of the task for words that labels may use; they may be spelt otherwise, see
         `known_spellings`.
+    clip : bool
+        Whether boxes outside their image are dropped, and others clipped to it, as sample sets need
+        them; otherwise all stay as they are labelled, as pycocotools counts them.
 
     Returns
     -------
     SeedSet
-        Boxes without area or outside their image are dropped, others are clipped to it. What is
-        left out or clipped, and what is there twice, is counted and named in `warnings`.
+        Boxes without area are dropped. What is left out or clipped, and what is there twice, is
+        counted and named in `warnings`.
 
     Raises
     ------
@@ -191,7 +195,7 @@ def seed_set_of(
     numbers = {category: index[target] for category, target in mapping.items()}
     faults: dict[str, Counter[str]] = {kind: Counter() for kind in _FAULTS}
     records = [
-        _record(image, path, by_image[image.image_id], numbers, faults)
+        _record(image, path, by_image[image.image_id], numbers, faults, clip=clip)
         for image, path in image_files
     ]
     warnings += [
@@ -309,8 +313,10 @@ def _record(
     boxes: list[LabelledBox],
     labels: Mapping[str, int],
     faults: Mapping[str, Counter[str]],
+    *,
+    clip: bool,
 ) -> ImageRecord:
-    """Lay out the boxes of an image, in the categories of the task, inside of it.
+    """Lay out the boxes of an image, in the categories of the task.
 
     Parameters
     ----------
@@ -324,6 +330,8 @@ def _record(
         Index of the category of the task by word of the labels.
     faults : mapping of str to Counter
         Takes how many boxes of the image have each of `_FAULTS`.
+    clip : bool
+        See `seed_set_of`.
 
     Raises
     ------
@@ -340,7 +348,7 @@ def _record(
     xywh = np.array([box.xywh for box in boxes], np.float64).reshape(-1, 4)
     with np.errstate(over="ignore"):
         corners = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
-    clipped = corners.clip(0, [width, height, width, height])
+    clipped = corners.clip(0, [width, height, width, height]) if clip else corners
     flat = (xywh[:, 2:] <= 0).any(1)
     outside = ~flat & (clipped[:, 2:] <= clipped[:, :2]).any(1)
     kept = ~flat & ~outside
@@ -399,7 +407,7 @@ class Sample:
     image : ndarray of shape (H, W, 3), uint8
         BGR.
     boxes : ndarray of shape (N, 4), float64
-        xyxy, pixels, inside the image.
+        xyxy, pixels; see `ImageRecord`.
     labels : ndarray of shape (N,), int64
         Indices into the categories of the seed set.
     iscrowd : ndarray of shape (N,), bool

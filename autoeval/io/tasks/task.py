@@ -84,13 +84,15 @@ class Task:
         """Read all seed sets; see `seed_set_of` for what is refused."""
         return tuple(map(self.load_seed_set, self.seed_sets))
 
-    def load_seed_set(self, files: SeedSetFiles) -> SeedSet:
+    def load_seed_set(self, files: SeedSetFiles, *, clip: bool = True) -> SeedSet:
         """Read the seed set of a source.
 
         Parameters
         ----------
         files : SeedSetFiles
             Of this task.
+        clip : bool
+            See `seed_set_of`.
 
         Raises
         ------
@@ -98,9 +100,8 @@ class Task:
             See `load_labels` and `seed_set_of`.
         """
         labels = load_labels(files.labels, files.img_dir, layout=files.layout, **files.options)
-        seed_set = seed_set_of(
-            labels, files.name, self.categories, files.mapping, words=self.detector_mapping
-        )
+        words, mapping = self.detector_mapping, files.mapping
+        seed_set = seed_set_of(labels, files.name, self.categories, mapping, words=words, clip=clip)
         return thinned(seed_set, self.max_images)
 
     @property
