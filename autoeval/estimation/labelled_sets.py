@@ -315,7 +315,7 @@ def _with_files(
         site = replace(site, boxes=numbered_by_labels(site.boxes, truth, words, files.name))
     unseen, uncovered = unseen_images(
         site.boxes,
-        np.unique(truth.image),
+        np.unique(truth.image[~truth.crowd]),
         str(files.name),
         images_name=LABELLED,
         complete=files.complete,
@@ -334,9 +334,8 @@ def _with_files(
     lost, mismatch = never_predicted(site.boxes, truth, words if everywhere else None)
     if not everywhere:
         predicted_categories = [name for name in categories if name not in lost or unpredicted]
-        if np.isin(
-            truth.label, [k for k, name in enumerate(categories) if name in predicted_categories]
-        ).any():
+        predicted = [k for k, name in enumerate(categories) if name in predicted_categories]
+        if np.isin(truth.label[~truth.crowd], predicted).any():
             categories = predicted_categories
             truth = labelled_boxes(content, predicted_categories, images=site.boxes.images)
     of_categories = site.as_categories(categories, words)

@@ -679,7 +679,8 @@ def never_predicted(
         The names of these categories; a warning where there are some, with the words that the
         predictions have instead.
     """
-    n_labelled = np.bincount(truth.label, minlength=len(truth.categories)).tolist()
+    single = truth.label[~truth.crowd]
+    n_labelled = np.bincount(single, minlength=len(truth.categories)).tolist()
     n_found = np.bincount(boxes.label, minlength=len(boxes.categories)).tolist()
     predicted_words = {word for word, n in zip(boxes.categories, n_found, strict=True) if n}
     predicted_names = (

@@ -284,6 +284,8 @@ def test_one_thing_by_two_words():
     other = found(np.full(N, 0.6), ("car", "dog"), 1)
     assert never_predicted(other, truth([], ("car",))) == ([], ())
     # named as a word of the category: no box has one
+    ignored = replace(truth(range(30)), crowd=np.ones(30, bool))
+    assert never_predicted(mine, ignored) == ([], ())  # nothing that could be missed
     lost, (warning,) = never_predicted(mine, truth(range(30)), {"auto": "car"})
     assert lost == ["car"] and warning.code == "category-never-predicted"
     assert never_predicted(mine, truth(range(30)), {"automobile": "car"}) == ([], ())

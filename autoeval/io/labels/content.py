@@ -388,8 +388,9 @@ def labelled_boxes(
     Returns
     -------
     Boxes
-        xyxy in pixels, crowds marked. Boxes without area, or beyond `FARTHEST` pixels, are left
-        out, which `left_out` says, and which words differ by case or separators alone.
+        xyxy in pixels, crowds marked, an area of `ANY` category once for each. Boxes without area,
+        or beyond `FARTHEST` pixels, are left out, which `left_out` says, and which words differ by
+        case or separators alone.
 
     Examples
     --------
@@ -412,12 +413,18 @@ def labelled_boxes(
         np.int64,
     )
     image, label = places[columns.image], labels[columns.category]
-    kept = (image >= 0) & (label >= 0)
+    kept = np.flatnonzero((image >= 0) & (label >= 0))
+    label = label[kept]
+    if ANY in columns.categories:  # such an area is ignored for each category
+        of_any = columns.category == columns.categories.index(ANY)
+        areas, n = np.flatnonzero(of_any & (image >= 0)), len(categories)
+        kept = np.append(kept, np.repeat(areas, n))
+        label = np.append(label, np.tile(np.arange(n), len(areas)))
     xyxy = columns.xywh[kept]
     with np.errstate(over="ignore"):
         xyxy[:, 2:] += xyxy[:, :2]
     crowd = columns.iscrowd[kept]
-    truth = Boxes(images, categories, image[kept], label[kept], xyxy, crowd=crowd)
+    truth = Boxes(images, categories, image[kept], label, xyxy, crowd=crowd)
     huge = ~(np.abs(xyxy) < FARTHEST).all(axis=1)
     flat = ~huge & np.any(xyxy[:, 2:] <= xyxy[:, :2], axis=1)
     kinds = {

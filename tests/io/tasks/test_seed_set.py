@@ -3,6 +3,8 @@ import numpy as np
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.io.labels.any_format import load_labels
+from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.tasks.seed_set import load_seed_set
 
 CAR = {"car": "vehicle"}
@@ -207,6 +209,11 @@ def test_an_area_ignored_for_any_category_is_so_for_each_of_the_task(tmp_path):
     assert image.boxes.tolist() == [[1, 2, 11, 8], [2, 2, 5, 8], [20, 0, 30, 5], [20, 0, 30, 5]]
     assert image.labels.tolist() == [0, 0, 0, 1]
     assert image.iscrowd.tolist() == [False, False, True, True]
+    # with boxes in files it was left out, so that what lies in it was wrong
+    truth = labelled_boxes(load_labels(tmp_path, layout="kitti"), categories, mapping)
+    assert truth.boxes.tolist() == image.boxes.tolist()
+    assert truth.label.tolist() == [0, 0, 0, 1]
+    assert truth.crowd.tolist() == [False, False, True, True]
 
 
 def test_words_that_are_spelt_otherwise_are_those_of_the_task(make_coco):
