@@ -73,7 +73,7 @@ from autoeval.labels.values import ValueWithError, VariancePrior, quantile
 from autoeval.model import DomainShift
 from autoeval.model.calibration import FOUND, LIKELY
 from autoeval.model.pair_table import PRECISION, nothing_over, table_of
-from autoeval.model.priors import domain_shift_prior
+from autoeval.model.priors import SYNONYMS, domain_shift_prior
 from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
 
@@ -84,8 +84,8 @@ LOWEST = 0.02  # level of accuracy
 HIGHEST = 0.95  # level of accuracy
 FEWEST_OBJECTS = 0.05  # expected in an image
 FEWEST_LABELLED = 20  # boxes of a category, for its own difference on the labelled set to count
-USUAL = frozenset(("person", "vehicle", "car", "bus", "truck"))
-"""Words of the categories that the panel knows from many sites."""
+USUAL = frozenset(("person", *SYNONYMS["person"], "vehicle", "car", "bus", "truck"))
+"""Words, in small letters, of the categories that the panel knows from many sites."""
 OTHER_LABELS = 0.1  # share of its boxes by which two sets of one name differ that are not one set
 OF_CATEGORY = 0.5  # weight of that difference; the rest has the mean over all categories
 FEWEST_LIKELY = 3  # boxes that stand for labels
@@ -845,7 +845,7 @@ def compare_label_free(
             "expected": [difference.value for difference in expected],
             "disagreement": u,
             "objects": [difference.n_true * len(a.site) for difference in expected],
-            "usual": [bool(USUAL.intersection(called)) for called in words],
+            "usual": [any(word.strip().lower() in USUAL for word in called) for called in words],
             "home_a": a.home,
             "home_b": b.home,
             "confidence_a": a.confidence,

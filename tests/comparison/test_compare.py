@@ -109,8 +109,16 @@ def renamed(world, names, folder):
     return folder
 
 
-@pytest.mark.parametrize("names", [("mean", "value"), ("a,b", "a_b")])
-def test_what_categories_are_called_changes_no_number(world, tmp_path, names):
+@pytest.mark.parametrize(
+    ("names", "usual"),
+    [
+        (("mean", "value"), ("one", "two")),
+        (("a,b", "a_b"), ("one", "two")),
+        # of these the panel knows many sites, however they are written
+        (("Pedestrian", "Car"), ("person", "car")),
+    ],
+)
+def test_what_categories_are_called_changes_no_number(world, tmp_path, names, usual):
     """Names that tables use for other things, and two that loggers of metrics write alike."""
 
     def numbers(names):
@@ -122,7 +130,7 @@ def test_what_categories_are_called_changes_no_number(world, tmp_path, names):
         files = site_predictions(world, *fits)
         return compare(fits, files, images=folder / site_labels(world).name)
 
-    expected, result = numbers(("one", "two")), numbers(names)
+    expected, result = numbers(usual), numbers(names)
     assert result.pairs["category"].tolist() == [*names, "all"]
     columns = ["difference", "lower", "upper", "p_better"]
     pd.testing.assert_frame_equal(result.pairs[columns], expected.pairs[columns])
