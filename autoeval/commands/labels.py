@@ -96,7 +96,7 @@ def show_labelled(
     goal = None if until is None else until / 100
     print_result(labelled_text(estimate, reached, goal, verbose=verbose), values, as_json=json)
     folder = Path(work_dir) if work_dir else plan / "estimate"
-    written = labelled_page(estimate, of_page).write(folder / PAGE, values)
+    written = labelled_page(estimate, of_page, reached, goal).write(folder / PAGE, values)
     if not json:
         step = larger_plan(facts.get("command", ""), n) if n else ""
         print(f"\n{written_files(written, 'images to label', step)}")

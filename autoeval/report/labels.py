@@ -264,7 +264,12 @@ def labelled_values(
     return {"labelled_estimate": values, **reached, "about": dict(about)}
 
 
-def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING) -> Page:
+def labelled_page(
+    estimate: LabelledEstimate,
+    about: Mapping[str, str] = NOTHING,
+    until: str = "",
+    wanted: float | None = None,
+) -> Page:
     """Make the page of an estimate with labels: the number, its categories, how it came about.
 
     Parameters
@@ -273,6 +278,10 @@ def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING
         With labels.
     about : mapping of str to str
         What it is about; see `autoeval.report.page.about`.
+    until : str
+        Whether a wanted half-width is reached; see `until_text`.
+    wanted : float, optional
+        This half-width, in [0, 1].
     """
     value, lower, upper = 100 * estimate.value, 100 * estimate.lower, 100 * estimate.upper
     known = not math.isnan(estimate.value)
@@ -287,6 +296,8 @@ def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING
         )
     ]
     for goal in GOALS if estimate.forecast_known else ():
+        if goal == wanted:
+            continue
         more = estimate.more_labels(goal)
         reached = counted(more, "more label") if more else "reached"
         blocks.append(Headline(f"±{100 * goal:.0f}", reached, "expected"))
@@ -302,6 +313,7 @@ def labelled_page(estimate: LabelledEstimate, about: Mapping[str, str] = NOTHING
     by_estimator = pd.DataFrame(rows, columns=["what", "estimator", "value", "half_width"])
     caption = f"Values and half-widths in points of 100. {about_label_free(estimate)}".strip()
     blocks += [
+        Text(until),
         Warnings(estimate.warnings),
         *category_order_blocks(estimate),
         *history_blocks(estimate),

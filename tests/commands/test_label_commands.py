@@ -81,7 +81,8 @@ def test_from_images_to_an_interval(world, plan, tmp_path, capsys):
     found = result(tmp_path)
     assert found["lower"] < found["value"] < found["upper"]
     assert set(found["per_category"]) == {"car", "bus"} and found["categories_behind"] == 2
-    assert "How the interval shrinks" in (site / "estimate" / "report.html").read_text()
+    page = (site / "estimate" / "report.html").read_text()
+    assert "How the interval shrinks" in page and "±1 is not reached" in page
     assert estimate(tmp_path, labels, "--until", "50") == 0
     # The detector of this world finds boxes at an offset: no half-width rests on such labels.
     assert "±50 is not reached" in capsys.readouterr().out

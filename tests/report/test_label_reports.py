@@ -153,6 +153,13 @@ def test_the_page_of_an_estimate_with_labels(plan, site, tmp_path):
     assert values["value"] == pytest.approx(estimate.recommended.value)
     assert {"mAP", "mAP50", "mAP75"} == set(values["whole"])
     assert f"{estimate.more_labels(0.03)} more labels for ±3" in labelled_text(estimate)
+    named = {block.name for block in made.blocks if block.kind == "headline"}
+    assert named == {"±5", "±3"}
+    # of a half-width that is wanted both say the same, wider for having been looked at
+    wanted = labelled_page(estimate, until="±5 is not reached", wanted=0.05)
+    assert {block.name for block in wanted.blocks if block.kind == "headline"} == {"±3"}
+    assert "<p>±5 is not reached</p>" in wanted.render()
+    assert "for ±5" not in labelled_text(estimate, "±5 is not reached", 0.05)
 
 
 def test_a_plan_says_how_many_categories_its_labels_will_probably_measure(plan):
