@@ -6,6 +6,7 @@ store of what was observed, windows, changes and states are in `autoeval.monitor
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -23,12 +24,13 @@ from autoeval.api.options import (
     with_loaded_detector,
 )
 from autoeval.errors import InputError
-from autoeval.words import Notice, prefixed, refuse_given
+from autoeval.words import Notice, listed, prefixed, refuse_given
 
 if TYPE_CHECKING:
     from autoeval.boxes import Categories
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.io.image_lists import ImageFile
+    from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.monitoring.monitored import Monitored
     from autoeval.runtime.files import PathLike
 
@@ -221,6 +223,7 @@ def monitor(
         monitored = monitor_predictions(box_source, shared, images_list=images, time_form=time)
     else:
         files = _image_files(images, img_dir)
+        _check_sites(images, files, store)
         run = box_source or Detector(fitted.load_detector())
         monitored = monitor_images(files, run, Clock(time), shared)
     if against is not None:
@@ -272,14 +275,52 @@ def _image_files(images: Any, img_dir: Any) -> tuple[ImageFile, ...]:
 
     if images is None:
         raise InputError("Expected predictions, or images to run the detector on.")
-    listed = find_images(images, img_dir)
-    for skipped in listed.skipped:
+    image_list = find_images(images, img_dir)
+    for skipped in image_list.skipped:
         print(f"note: {skipped}", file=sys.stderr)
-    files = [image for image in listed.images if isinstance(image, ImageFile)]
+    files = [image for image in image_list.images if isinstance(image, ImageFile)]
     # an id of a COCO file names no site
     names = [PurePosixPath(image.file_name or image.image_id).as_posix() for image in files]
     named = {name: replace(image, image_id=name) for name, image in zip(names, files, strict=True)}
     return tuple(named.values())
+
+
+def _check_sites(images: Any, files: tuple[ImageFile, ...], store: MonitorStore) -> None:
+    """Refuse a list of images that calls their sites otherwise than the list of an earlier run.
+
+    Names begin below the deepest folder that holds all listed images: of one site alone they have
+    no folder, so that its new images would be of another site.
+
+    Parameters
+    ----------
+    images : path-like
+        As given to `monitor`; only a list or a pattern is looked at.
+    files : tuple of ImageFile
+        Images of all sites.
+    store : MonitorStore
+        What earlier runs observed.
+
+    Raises
+    ------
+    InputError
+        If the images lie in one folder and those of the store do not, or the other way round.
+    """
+    from autoeval.io.find_images import LISTS
+    from autoeval.io.image_lists import STANDARD_INPUT, is_pattern, suffix_of
+    from autoeval.monitoring.monitor_store import ROOT, site_of
+
+    name = os.fspath(images)
+    if not (is_pattern(name) or name == STANDARD_INPUT or suffix_of(name) in LISTS):
+        return
+    before, now = set(store.index()["site"]), {site_of(image.image_id) for image in files}
+    if before and (before == {ROOT}) != (now == {ROOT}):
+        several = listed(sorted((before | now) - {ROOT}), most=3)
+        raise InputError(
+            f"The images of {name} lie in {'one folder' if now == {ROOT} else 'several folders'}, "
+            f"and those that {store.folder} knows do not: their sites ({several}) are called by "
+            "the folders below the deepest one that holds all listed images. Name the folder that "
+            "holds the folders of all sites (--images ROOT), or list images of several sites."
+        )
 
 
 def _observe(

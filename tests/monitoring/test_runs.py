@@ -12,6 +12,7 @@ from commands.predicted_world import HEIGHT, WIDTH, write_world
 from monitoring import fake_cameras
 
 import autoeval
+from autoeval.errors import InputError
 
 WORDS = ["thing 0", "thing 1", "thing 2"]
 A_DAY = 10
@@ -182,6 +183,30 @@ def test_a_coco_file_of_images_to_run_on_names_the_sites_as_their_folder_does(tm
         )
         values.append({site.name: (site.n_images, site.value) for site in monitored.sites})
     assert values[0] == values[1] and values[0].keys() == {"gate", "yard"}
+
+
+@pytest.mark.parametrize("first", [("gate", "yard"), ("gate",)])
+def test_a_list_calls_its_sites_as_those_before(tmp_path, first):
+    """New images of the gate alone, such as ``find -newer`` lists them, were of a site ``.``."""
+    for k, name in enumerate(("gate", "yard")):
+        fake_cameras.write_camera(tmp_path / "images" / name, 10, 120 + 80 * k, seed=k)
+    listed = tmp_path / "new.txt"
+
+    def watch(sites, numbers, images=listed):
+        paths = [tmp_path / f"images/{site}/{k:04}.png" for site in sites for k in numbers]
+        listed.write_text("".join(f"{path}\n" for path in paths))
+        options = {"images": images, "by": "every:5", "work_dir": tmp_path / "work"}
+        return autoeval.monitor(fake_cameras.estimator(), fake_cameras.detector(), **options)
+
+    watch(first, range(5))
+    then = ("gate",) if len(first) > 1 else ("gate", "yard")
+    with pytest.raises(InputError, match=r"\(gate, yard\).*--images ROOT"):
+        watch(then, range(5, 10))
+    again = watch(first, range(5, 10))
+    sites = {site.name: site.n_images for site in again.sites}
+    assert sites == dict.fromkeys(first if len(first) > 1 else ".", 5)
+    if len(first) > 1:
+        assert {site.name for site in watch((), (), tmp_path / "images").sites} == set(first)
 
 
 def test_copies_of_image_files_count_once_and_a_camera_that_stands_still_does_not(tmp_path):
