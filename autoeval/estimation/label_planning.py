@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import math
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,7 +28,6 @@ from autoeval.boxes import Boxes, LabelledImage, over_threshold
 from autoeval.errors import InputError
 from autoeval.estimation.checks import nothing_found_text, unreadable_warning
 from autoeval.estimation.estimate import Estimate, estimate_rows
-from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_identity import match_images
 from autoeval.io.images import image_size
 from autoeval.io.labels.content import LabelSet
@@ -481,7 +480,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         pool, reference_boxes = counted.boxes, None
         top = top_detections(pool.image, pool.label, pool.scores)
         pool, right = pool.where(top), counted.right_at_half[top]
-    rest = None if site.nothing_found else _other_boxes(site, pool)
+    rest, blocks = None if site.nothing_found else _other_boxes(site, pool), site.blocks
     without_box: tuple[Notice, ...] = ()
     if threshold and threshold.measure == "precision" and not request.everywhere:
         images_over, without_box = with_boxes_over(pool, rest, threshold.score_thr)
@@ -494,17 +493,17 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         right = None if right is None else right[np.isin(pool.image, images_over)]
         pool, reference_boxes = pool.on_images(images_over), None
         rest = None if rest is None else rest.on_images(images_over)
+        blocks = None if blocks is None else blocks[images_over]
         n = min(n, len(images_over))
-    in_pool = {image.image_id for image in pool.images}
     # as the site has them: with their times where these are known
-    images: list[Any] = [image for image in site.images if image.image_id in in_pool]
-    images = images or list(pool.images)
+    files: dict[str, Any] = {image.image_id: image for image in site.images}
+    images = [files.get(image.image_id, image) for image in pool.images]
     unreadable = str(site.row.get("unreadable") or "")
     nothing = (nothing_found_text(len(site), fit.target),) if site.nothing_found else ()
     planned = PlannedSite(
         priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
         detector=site.detector or _fingerprint_of(site),
-        blocks=blocks_of(images, frames=request.frames),
+        blocks=blocks_of(images, frames=request.frames, known=blocks),
         reference_boxes=reference_boxes,
         right=right,
         named=site.named,
@@ -791,7 +790,7 @@ def plan_in_folder(
     if folder is not None and (folder / PLAN).exists():
         plan = load_plan(folder)
         check_plan(plan, estimate, folder)
-        _check_draw(plan, folder, request, images)
+        _check_draw(plan, folder, request, estimate.site)
         plan = plan.larger(request.n)
     elif folder is not None and (folder / EMPTY).exists():
         raise InputError(
@@ -805,19 +804,23 @@ def plan_in_folder(
     return replace(plan, files=tuple(write_plan(plan, folder, images, prelabel=prelabel)))
 
 
-def _check_draw(
-    plan: LabelPlan, folder: Path, request: PlanRequest, images: Sequence[UnlabelledImage]
-) -> None:
+def _check_draw(plan: LabelPlan, folder: Path, request: PlanRequest, site: Site | None) -> None:
     """Raise `InputError` for another draw than that of the plan, which keeps what it drew."""
-    by_id: dict[str, Any] = {image.image_id: image for image in images}
+    assert site is not None  # `check_plan` has compared it
+    by_id: dict[str, Any] = {image.image_id: image for image in site.images}
     # in the order of the plan, which files may list otherwise by now
     pool = [by_id.get(image.image_id, image) for image in plan.found.images]
+    known = None
+    if site.blocks is not None:
+        ids = [image.image_id for image in site.boxes.images]
+        of_image = dict(zip(ids, site.blocks.tolist(), strict=True))
+        known = np.array([of_image[image.image_id] for image in plan.found.images])
     seed, frames = request.seed, request.frames
     if request.everywhere and plan.order in (BY_INFLUENCE, BY_DISAGREEMENT):
         difference = f"drawn by {plan.order}, not by the difference to another detector (--compare)"
     elif seed is not None and seed != plan.seed:
         difference = f"drawn with --seed {plan.seed}, not {seed}"
-    elif frames is not None and (blocks_of(pool, frames=frames) != plan.blocks).any():
+    elif frames is not None and (blocks_of(pool, frames=frames, known=known) != plan.blocks).any():
         difference = f"with other blocks of frames than --frames {frames} makes"
     else:
         return

@@ -197,7 +197,12 @@ def inverse_probabilities(sizes: np.ndarray | None, images: np.ndarray) -> np.nd
     return None if np.allclose(weights, weights[0], rtol=ROUNDING, atol=0) else weights
 
 
-def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -> np.ndarray:
+def blocks_of(
+    images: Sequence[UnlabelledImage],
+    *,
+    frames: int | None = None,
+    known: np.ndarray | None = None,
+) -> np.ndarray:
     """Return the number of the block of time of each image, (M,), int, from 0.
 
     Parameters
@@ -207,21 +212,29 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -
     frames : int, optional
         Files whose names differ in their last number alone are frames in that order, too, and so
         many neighbours make a block. Not by default, since unrelated photographs are numbered, too.
+    known : ndarray of shape (M,), int, optional
+        Blocks that are known otherwise, as a file of `autoeval detect` has them; images that share
+        one stay in it.
 
     Raises
     ------
     InputError
         If `frames` is under 1.
     """
-    numbers = time_blocks(images)
+    if known is None:
+        numbers = time_blocks(images)
+    else:
+        _, first_place, at = np.unique(known, return_index=True, return_inverse=True)
+        numbers = np.argsort(np.argsort(first_place))[at]  # in order of appearance
     if frames is None:
         return numbers
     if frames < 1:
         raise InputError(f"Expected 1 frame a block or more (--frames) but got {frames}.")
     series: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    n_in_block = np.bincount(numbers)[numbers]
     for place, image in enumerate(images):
         number = _NUMBER.search(image.image_id)
-        if number and getattr(image, "time_s", None) is None:
+        if number and n_in_block[place] == 1 and getattr(image, "time_s", None) is None:
             name = image.image_id[: number.start()] + "\0" + image.image_id[number.end() :]
             series[name].append((int(number[1]), place))
     for members in series.values():

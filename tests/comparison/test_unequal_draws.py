@@ -35,12 +35,24 @@ def labels(world, plan):
     return some_labels(world, world / "plan/labels.json", drawn)
 
 
-def test_labels_count_by_the_inverse_of_their_probability(world, plan, labels):
+@pytest.fixture(scope="module")
+def sites(world):
+    return {
+        name: AccuracyEstimator.load(world / name).predict(file, images=site_labels(world)).site
+        for name, file in zip(DETECTORS, site_predictions(world, *DETECTORS), strict=True)
+    }
+
+
+def test_without_a_plan_blocks_of_time_are_those_that_come_with_the_boxes(sites, labels):
+    blocks = np.arange(len(sites["weak"])) // 5
+    of_videos = {name: replace(site, blocks=blocks) for name, site in sites.items()}
+    sample = pair_labels(of_videos, read_coco(labels), target="mAP", plan=None).sample
+    np.testing.assert_array_equal(sample.clusters, blocks[sample.images])
+    assert sample.n_clusters < len(sample.images) == 20
+
+
+def test_labels_count_by_the_inverse_of_their_probability(sites, plan, labels):
     assert plan.sizes is not None and plan.sizes.std() > 0.1
-    sites = {}
-    for name, file in zip(DETECTORS, site_predictions(world, *DETECTORS), strict=True):
-        found = AccuracyEstimator.load(world / name).predict(file, images=site_labels(world))
-        sites[name] = found.site
     content = read_coco(labels)
     weighted = pair_labels(sites, content, target="mAP", plan=plan)
     weights = inverse_probabilities(plan.sizes, weighted.sample.images)

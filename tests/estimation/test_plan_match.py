@@ -6,13 +6,15 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from commands.predicted_world import write_world
 from comparison.two_detectors import site_labels, site_predictions, write_detectors
 
 from autoeval import AccuracyEstimator, estimate_with_labels, plan_labels
 from autoeval.errors import InputError
-from autoeval.estimation.label_planning import check_plan
+from autoeval.estimation.label_planning import PlanRequest, check_plan, plan_in_folder
+from autoeval.labels.plan import BY_TIME
 from autoeval.labels.plan_folder import load_plan
 
 
@@ -90,6 +92,31 @@ def test_the_same_boxes_in_another_order_take_the_plan(world, tmp_path):
         plan_labels(world / "strong", moved, n=12, **site)
     with pytest.raises(InputError, match="other blocks of frames than --frames 4 makes"):
         plan_labels(world / "strong", boxes, n=12, **site | {"images": content, "frames": 4})
+
+
+def test_blocks_of_time_of_the_boxes_are_those_of_the_plan(world, tmp_path):
+    """As a file of `autoeval detect` has them, which knows of frames but not what they are of."""
+    strong = AccuracyEstimator.load(world / "strong/estimator.parquet")
+    (path,) = site_predictions(world, "strong")
+    estimate = strong.predict(path, images=site_labels(world))
+    n = len(estimate.site)
+    in_time = replace(estimate, site=replace(estimate.site, blocks=np.arange(n) // 8))
+    plan = strong.plan_labels(in_time, n=20)
+    assert plan.order == BY_TIME
+    assert plan.blocks.tolist() == (np.arange(n) // 8).tolist()
+    plan = plan_in_folder(strong, in_time, tmp_path, PlanRequest(10, frames=4))
+    backwards = in_time.site.on_images(np.arange(n)[::-1])
+    again = replace(in_time, site=backwards)
+    assert plan_in_folder(strong, again, tmp_path, PlanRequest(12, frames=4)).n == 12
+    labels = json.loads(Path(site_labels(world)).read_text())
+    labels["images"] = labels["images"][:40]
+    kept = {image["id"] for image in labels["images"]}
+    labels["annotations"] = [row for row in labels["annotations"] if row["image_id"] in kept]
+    of_blocks, of_images = (
+        strong.estimate_with_labels(of, labels).whole["mAP"].difference
+        for of in (in_time, estimate)
+    )
+    assert of_blocks.value == pytest.approx(of_images.value) and of_blocks.dof < of_images.dof
 
 
 def test_another_target_or_level_is_refused(world):

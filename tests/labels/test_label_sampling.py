@@ -84,6 +84,14 @@ def test_numbers_are_counted_as_numbers_camera_by_camera():
     assert set(blocks[:4]).isdisjoint(blocks[4:])
 
 
+def test_blocks_that_are_known_stay_and_are_numbered_as_they_appear():
+    known = np.array([5, 5, 3, 3, 0, 1, 2, 4])  # a video, another, and single images
+    assert blocks_of(IMAGES, known=known).tolist() == [0, 0, 1, 1, 2, 3, 4, 5]
+    blocks = blocks_of(IMAGES, frames=2, known=known).tolist()
+    assert blocks[0] == blocks[1] != blocks[2] == blocks[3]
+    assert blocks[6] == blocks[5] != blocks[7] == blocks[4]
+
+
 @pytest.mark.rare
 def test_images_are_drawn_as_often_as_their_sizes_say():
     n_pool, n, draws = 40, 10, 3000
