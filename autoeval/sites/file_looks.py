@@ -24,6 +24,7 @@ from autoeval.accuracy.coco_evaluation import MAX_DETECTIONS
 from autoeval.boxes import Boxes, over_threshold, overlapping_pairs
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.errors import InputError
+from autoeval.io.image_lists import natural_order
 from autoeval.io.predictions.category_words import frequencies, kind_of
 from autoeval.words import Notice, codes_of, counted, listed, notices_of
 
@@ -792,10 +793,14 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
     """
     words = dict.fromkeys(word for part in parts for word in part.categories)
     numbers = {k: word for part in parts for k, word in part.numbers.items()}
+    # The place of a number counts, in whatever order the sets are given.
+    in_order: Sequence[str] = [*max((part.numbers for part in parts), key=len)]
+    if len(in_order) < len(numbers):
+        in_order = sorted(numbers, key=natural_order)
     numbers = {
-        k: word
-        for k, word in numbers.items()
-        if all(part.numbers.get(k, word) == word for part in parts)
+        k: numbers[k]
+        for k in in_order
+        if all(part.numbers.get(k, numbers[k]) == numbers[k] for part in parts)
     }
     totals: dict[str, float] = {}
     for part in parts:

@@ -267,6 +267,23 @@ def test_reference_statistics_of_several_sets():
     assert joined_statistics([one, two]) == both
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "in_order"),
+    [
+        ("12", "23", "123"),  # a file that counts from 0 has the second for 1
+        ("2 10", "9 10", "2 9 10"),
+        ("21", "1", "21"),  # one list has all: its order is that of the files
+    ],
+)
+def test_the_list_of_numbers_is_one_in_whatever_order_sets_are_joined(first, second, in_order):
+    def numbers(text):
+        return text.split() if " " in text else [*text]
+
+    parts = [Looks((), {k: f"word {k}" for k in numbers(text)}) for text in (first, second)]
+    for joined in (parts, parts[::-1]):
+        assert [*joined_statistics(joined).numbers] == numbers(in_order)
+
+
 def test_a_labelled_set_names_itself_in_its_warnings():
     """Labels of the first half of the images alone: confident boxes on the others are wrong."""
     found = random_found(0)
