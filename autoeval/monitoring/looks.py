@@ -13,12 +13,13 @@ loses objects (`DriftRule.on_falls`).
 
 Neighbouring images of a camera show much the same, so that their number says too much. Where the
 baseline has several windows, the variance between windows is what a new window has to be compared
-with: it includes whatever images of one window have in common. Otherwise images next to each other
-are taken together in blocks of 1, 2, 4, ... (batch means, Flegal & Jones 2010), and the length
-counts at which the variance of the mean is greatest. Where neighbouring blocks still have a
-correlation of r, the variance is that of an autoregressive series, (1 + r) / (1 - r) times as
-large. Scenes that are longer than the blocks cannot be seen in so few images: their variance
-(`DriftRule.scenes`) is added, as the share of the variance of one image that it has at other sites.
+with: it includes whatever images of one window have in common, and a later window of fewer images
+varies by more (`Scale.of_fewer`). Otherwise images next to each other are taken together in blocks
+of 1, 2, 4, ... (batch means, Flegal & Jones 2010), and the length counts at which the variance of
+the mean is greatest. Where neighbouring blocks still have a correlation of r, the variance is that
+of an autoregressive series, (1 + r) / (1 - r) times as large. Scenes that are longer than the
+blocks cannot be seen in so few images: their variance (`DriftRule.scenes`) is added, as the share
+of the variance of one image that it has at other sites.
 What is tested was chosen at real sites by `benchmarks/changes.py rule`.
 
 A site that goes on showing the scenes of its baseline raises a false alarm with a probability of at
@@ -218,7 +219,11 @@ def _at_length(
 
 
 def compare_windows(
-    before: np.ndarray, after: np.ndarray, steady: np.ndarray, least: float = 0.0
+    before: np.ndarray,
+    after: np.ndarray,
+    steady: np.ndarray,
+    least: float = 0.0,
+    of_fewer: float = 0.0,
 ) -> Difference:
     """Compare the mean of later windows with that of a baseline's windows.
 
@@ -231,10 +236,12 @@ def compare_windows(
         ones.
     least : float
         Variance of a window that is taken at least.
+    of_fewer : float
+        Variance that a later window has more, since it has fewer images; see `Scale.of_fewer`.
     """
     n_before, n_after = np.size(before), np.size(after)
     variance = max(float(np.var(steady, ddof=1)), least)
-    error = np.sqrt(variance * (1 / n_before + 1 / n_after))
+    error = np.sqrt(variance / n_before + (variance + of_fewer) / n_after)
     value = float(np.mean(after) - np.mean(before))
     return Difference(value, float(error), np.size(steady) - 1.0, (n_before, n_after))
 
@@ -636,6 +643,8 @@ class Scale:
                 max(float(np.var(steady @ weights, ddof=1)), LEAST_VARIANCE / n_images) / len(side)
                 for weights, side in ((by_before, before), (by_after, after))
             ]
+            numbers = self.images(ALL, later=False) @ by_after
+            parts.append(float(self.of_fewer(ALL, numbers)) / len(after))
             value = float((after @ by_after).mean() + (before @ by_before).mean())
             error = float(np.sqrt(sum(parts)))
             return Difference(value, error, len(steady) - 1.0, (len(before), len(after)))
@@ -715,12 +724,13 @@ class Scale:
         variance = float((abs(in_std) @ lacking) ** 2)
         if self.by_windows:
             n_images = float(np.mean([len(window[category]) for window in self.later]))
+            of_fewer = float(self.of_fewer(category, values[: ends[0]] @ weights))
             windows = self.window_means(category)
             # together: in windows without any box of a rare category the others' size stands
             values = _summed(np.concatenate(windows), rule.summed) @ weights
             ends = np.cumsum([len(part) for part in windows[:2]])
             before, after, steady = np.split(values, ends)
-            return compare_windows(before, after, steady, variance / n_images)
+            return compare_windows(before, after, steady, variance / n_images, of_fewer)
         before, after = np.split(values @ weights, ends)
         return compare_images(before, after, variance, rule.scenes * self._several())
 
@@ -748,10 +758,35 @@ class Scale:
         before, after, steady = self.window_means(category)
         before, after, steady = before[:, at], after[:, at], steady[:, at]
         of_window = least / np.mean([len(window[category]) for window in self.later])
+        of_fewer = self.of_fewer(category, self.images(category, later=False)[:, at])
         return [
-            compare_windows(before[:, k], after[:, k], steady[:, k], float(of_window[k]))
+            compare_windows(
+                before[:, k], after[:, k], steady[:, k], float(of_window[k]), float(of_fewer[k])
+            )
             for k in range(len(at))
         ]
+
+    def of_fewer(self, category: str, numbers: np.ndarray) -> np.ndarray:
+        r"""Return the variance that a later window has more for having fewer images, (...).
+
+        .. math:: \sigma^2 \max\left(\overline{1 / n_k} - \overline{1 / n_b}, 0\right)
+
+        with the variance :math:`\sigma^2` of the images of one window, and the numbers of images of
+        the later windows and of those of the baseline.
+
+        Parameters
+        ----------
+        category : str
+            `ALL` or a category.
+        numbers : ndarray of shape (N, ...)
+            Numbers of the N images of the baseline, window after window.
+        """
+        sizes = np.array([len(window[category]) for window in self.baseline])
+        parts = np.split(numbers, np.cumsum(sizes)[:-1])
+        squares = sum(((part - part.mean(axis=0)) ** 2).sum(axis=0) for part in parts)
+        later = np.mean([1 / len(window[category]) for window in self.later])
+        share = max(float(later - (1 / sizes).mean()), 0.0)
+        return np.asarray(share * squares / max(sizes.sum() - len(sizes), 1))
 
 
 def _summed(numbers: np.ndarray, names: Sequence[str]) -> np.ndarray:

@@ -8,6 +8,7 @@ from scipy.stats import t as t_distribution
 from autoeval.monitoring.box_change import AT, Change, ChangeModel, shipped_model
 from autoeval.monitoring.looks import (
     RULE,
+    TESTED,
     DriftRule,
     Scale,
     SiteLook,
@@ -216,6 +217,26 @@ def test_several_windows_are_compared_by_the_sum_of_their_means():
     best = np.array([mean[AT["best"]] for mean in means])
     expected = compare_windows(best[:5], best[6:], best[:6])
     assert found.z == pytest.approx(expected.z) and found.dof == 5 and found.units == (5, 1)
+
+
+def test_a_window_of_fewer_images_varies_more():
+    """By hand: V / 5 of five windows of eight images, and V + s (1 / 2 - 1 / 8) of one of two."""
+    rng = np.random.default_rng(0)
+    windows = [made(best=rng.normal(0.6, 0.1, n)) for n in (8, 8, 8, 8, 8, 2, 50)]
+    best = [window[""][:, AT["best"]] for window in windows]
+    means = [{"": window[""].mean(axis=0)} for window in windows[:5]]
+    between = np.var([part.mean() for part in best[:5]], ddof=1)
+    within = np.mean([part.var(ddof=1) for part in best[:5]])
+    weights = np.where(np.arange(len(AT)) == AT["best"], 1.0, 0.0)
+    rule = DriftRule(summed=("best",))
+    for later, fewer in ((windows[5], 1 / 2 - 1 / 8), (windows[6], 0)):
+        scale = Scale(windows[:5], [later], means)
+        expected = np.sqrt(between / 5 + between + within * fewer)
+        value = later[""][:, AT["best"]].mean() - np.mean([part.mean() for part in best[:5]])
+        single = scale.compare_each("", scale.least(""), 0.0)[list(TESTED).index("best")]
+        assert (single.value, single.error) == pytest.approx((value, expected))
+        assert scale.compare_sum("", rule).z == pytest.approx(single.z)
+        assert scale.sampling_error(-weights, weights).error == pytest.approx(expected)
 
 
 def test_a_window_without_a_box_shows_no_size():
