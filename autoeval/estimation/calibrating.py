@@ -122,7 +122,8 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
         for labelled_set, mine in zip(sets, counted, strict=True):
             boxes = labelled_set.boxes
             ranks = image_ranks([image.file_name for image in boxes.images])[boxes.image]
-            in_order = np.lexsort((ranks, boxes.scores, *boxes.boxes.T))  # that of no file
+            words = np.argsort(np.argsort(boxes.categories))[boxes.label]  # of one box several
+            in_order = np.lexsort((words, ranks, boxes.scores, *boxes.boxes.T))  # that of no file
             mixed = np.empty(len(boxes), np.float32)
             mixed[in_order] = np.random.default_rng(len(areas)).permutation(len(boxes))
             matches = match_categories(replace(boxes, scores=mixed), labelled_set.evaluation.truth)

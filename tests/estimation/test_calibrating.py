@@ -132,9 +132,14 @@ def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
     assert [of.code for of in check_confidences([made]).warnings] == ["confidences-say-little"]
 
 
-def test_the_order_and_the_ids_of_a_file_count_for_nothing():
+@pytest.mark.parametrize("words", [1, 2])  # of each box, with one score
+def test_the_order_and_the_ids_of_a_file_count_for_nothing(words):
     """Of chance alone, which decides in which order boxes are matched."""
     found = random_found(0, n=300)
+    every = {name: getattr(found, name) for name in ("image", "label", "boxes", "scores", "crowd")}
+    every = {name: np.concatenate([values] * words) for name, values in every.items()}
+    every["label"] = (every["label"] + np.arange(300 * words) // 300) % len(found.categories)
+    found = replace(found, **every)
     blurred = found.scores + np.random.default_rng(1).normal(0, 0.7, len(found))
     site = Site(found, truth=truth_from(replace(found, scores=blurred)), name="a")
     check = check_confidences([labelled_site(site)])
