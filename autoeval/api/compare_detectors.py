@@ -15,6 +15,7 @@ from typing_extensions import Unpack
 
 from autoeval.accuracy.measures import IOUS, MEASURES
 from autoeval.api.options import (
+    OF_REFERENCE,
     PassOptions,
     check_names,
     detector_of_fit,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from autoeval.runtime.files import PathLike
 
 NOT_FILES = "-"  # in place of the predictions of a detector that is run
-OF_REFERENCE = ("reference", "reference_names", "reference_checkpoint")
 
 
 def compare(

@@ -43,6 +43,7 @@ OF_A_RUN = (
     *("detector", *OF_A_DETECTOR, "reference_checkpoint"),
     *(*OF_READING, "ray", *OF_RAY),
 )
+OF_REFERENCE = ("reference", "reference_names", "reference_checkpoint")
 THIS_MACHINE = "local"
 SITE = ("site", "group", "present")
 OF_METHODS = ("autoeval.stability.methods.published_estimator", "PublishedEstimator")

@@ -19,6 +19,7 @@ from autoeval.accuracy.measures import AP_TARGETS, IOUS
 from autoeval.api.options import (
     HOW_IT_RUNS,
     OF_FILES,
+    OF_REFERENCE,
     SiteOptions,
     detector_of_fit,
     found_images,
@@ -250,17 +251,23 @@ def plan_labels(
     if prelabel and work_dir is None:
         raise InputError("`prelabel` writes into `work_dir`: give that, too, or leave it out.")
     fitted = load_estimator(estimator, target, score_thr, iou)
-    estimated = predict_site(fitted, predictions, site, work_dir, score_thr=score_thr, iou=iou)
+    other_fit = None if compare is None else load_estimator(compare).for_target(fitted.target)
+    by_files = not isinstance(compare_predictions, Predictions | None)
+    of_first: dict[str, Any] = dict(site)
+    if other_fit is not None and by_files:
+        had_one = [REFERENCE_AP in fit.rows_ for fit in (fitted, other_fit)]
+        if had_one == [False, True]:  # as in `compare` a reference is of the fits that had one
+            of_first = {name: v for name, v in of_first.items() if name not in OF_REFERENCE}
+    estimated = predict_site(fitted, predictions, of_first, work_dir, score_thr=score_thr, iou=iou)
     folder = None if work_dir is None else Path(work_dir)
     request = PlanRequest(n, seed=seed, frames=frames, everywhere=compare is not None)
-    if compare is None:
+    if other_fit is None:
         return plan_in_folder(fitted, estimated, folder, request, prelabel=prelabel)
     from autoeval.comparison.paired_labels import plan_difference
 
     assert estimated.site is not None
-    other_fit = load_estimator(compare).for_target(fitted.target)
     boxes, keep = compare_predictions, None
-    if not isinstance(boxes, Predictions | None):  # read as the boxes of the first detector are
+    if by_files:  # read as the boxes of the first detector are
         of_files: dict[str, Any] = {name: site.get(name) for name in OF_FILES}
         if REFERENCE_AP in other_fit.rows_:
             of_files |= {name: site.get(name) for name in ("reference", "reference_names")}

@@ -8,6 +8,7 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 
 from autoeval import AccuracyEstimator, Predictions, compare, fit, plan_labels
 from autoeval.comparison.paired_labels import pair_labels
+from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.labels.plan import inverse_probabilities
 
@@ -72,3 +73,22 @@ def test_compare_reads_them_from_the_folder_of_the_plan(world, plan, labels):
     fits = {name: world / name for name in DETECTORS}
     found = compare(fits, site_predictions(world, *DETECTORS), **given)
     assert not any("no plan drew" in warning for warning in found.warnings)
+
+
+def test_a_plan_gives_the_reference_to_the_fit_that_had_one_as_a_comparison_does(world, plan):
+    """Whichever of both is the first; where no fit had one it would not be read."""
+    strong, weak = site_predictions(world, *DETECTORS)
+    site = {"images": site_labels(world), "reference": [strong]}
+    fits = {"strong": world / "strong", "helped": world / "helped"}
+    (row,) = compare(fits, [strong, weak], **site).overall.to_dict("records")
+    sign = 1 if row["a"] == "strong" else -1
+    for first, second, boxes, turned in (
+        ("strong", "helped", [strong, weak], sign),
+        ("helped", "strong", [weak, strong], -sign),
+    ):
+        other = {"compare": world / second, "compare_predictions": boxes[1]}
+        drawn = plan_labels(world / first, boxes[0], n=20, **other, **site)
+        assert drawn.difference.prior.value == pytest.approx(turned * row["label_free"], abs=1e-9)
+    other = {"compare": world / "weak", "compare_predictions": weak}
+    with pytest.raises(InputError, match="fitted without a reference detector"):
+        plan_labels(world / "strong", strong, n=20, **other, **site)
