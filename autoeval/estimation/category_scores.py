@@ -287,7 +287,8 @@ def labelled_pairs(
     list of dict
         Rows of a pair table, see `autoeval.model.pair_table`, without what is not known of a
         pair; with ``n_boxes`` (labelled ones) and the standard error of each accuracy, ``mAP_std``
-        and the like.
+        and the like. In ``n_images`` and in these frames of one block of time, which are dependent,
+        count as one image.
     """
     rows, labelled = [], replace(labelled, calibration=calibration)
     same = {
@@ -299,18 +300,24 @@ def labelled_pairs(
     for k in np.flatnonzero(labelled.evaluation.enough).tolist():
         ranking = labelled.evaluation.rankings[k]
         scores = CategoryScores(labelled, k, LABELLED_FEATURES, probabilities=probabilities)
-        evaluated = ranking
+        evaluated, images = ranking, np.arange(len(labelled))
         if not labelled.everywhere:
-            evaluated = ranking.take(np.flatnonzero(ranking.n_true))
+            images = np.flatnonzero(ranking.n_true)
+            evaluated = ranking.take(images)
         n_boxes = int(ranking.n_true.sum())
+        row = {name: value for name, value in scores.row.items() if name != HIGHEST}
+        at = np.arange(len(images))
+        if labelled.blocks is not None:
+            at = np.unique(labelled.blocks[images], return_inverse=True)[1]
+            row["n_images"] = max(len(np.unique(labelled.blocks[scores.images])), 1)
         # The standard error of each average precision is by the influence of its images; NaN
         # without labelled boxes or with a single image.
-        precision = coco_summary(evaluated.average_precision())
-        influence, n = coco_summary(influence_function(evaluated)), len(evaluated.n_true)
-        root = np.sqrt(n - 1) if n > 1 else np.nan
-        precision |= {f"{name}_std": of_ap.std() / root for name, of_ap in influence.items()}
+        precision, n = coco_summary(evaluated.average_precision()), int(at.max()) + 1
+        bessel = n / (n - 1) if n > 1 else np.nan
+        for name, of_ap in coco_summary(influence_function(evaluated)).items():
+            parts = np.bincount(at, (of_ap - of_ap.mean()) / len(images))
+            precision[f"{name}_std"] = np.sqrt(bessel * (parts @ parts))
         counts = {COUNTS: count_curve(evaluated)}
-        row = {name: value for name, value in scores.row.items() if name != HIGHEST}
         if REFERENCE_AP in row:
             of_reference = labelled.of_reference.rankings[k]
             if not labelled.everywhere:

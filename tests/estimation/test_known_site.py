@@ -40,18 +40,22 @@ def test_other_images_of_a_pair_share_all_its_effects():
         np.testing.assert_allclose(other.mean, [0.3 + 0.1 * parts / 9])
 
 
-def test_the_sampling_error_is_that_of_the_influence_of_images():
+@pytest.mark.parametrize("frames", [1, 3])  # of each image, in one block of time
+def test_the_sampling_error_is_that_of_the_influence_of_images(frames):
     """One object in each of ten images, five of them found: the influences are .5 and -.5."""
-    images = tuple(LabelledImage(str(k), f"{k}.jpg", (40, 40)) for k in range(10))
-    image, label = np.arange(10), np.zeros(10, int)
-    corners, scores = np.tile([0.0, 0, 10, 10], (10, 1)), np.linspace(0.9, 0.5, 5)
+    n, half = 10 * frames, 5 * frames
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", (40, 40)) for k in range(n))
+    image, label = np.arange(n), np.zeros(n, int)
+    corners, scores = np.tile([0.0, 0, 10, 10], (n, 1)), np.linspace(0.9, 0.5, half)
     truth = Boxes(images, ("car",), image, label, corners)
-    found = Boxes(images, ("car",), image[:5], label[:5], corners[:5], scores)
-    labelled = labelled_site(Site(found, truth=truth, name="ten"))
+    found = Boxes(images, ("car",), image[:half], label[:half], corners[:half], scores)
+    blocks = image // frames if frames > 1 else None
+    labelled = labelled_site(Site(found, truth=truth, name="ten", blocks=blocks))
     (row,) = labelled_rows(labelled, calibration_prior().calibration).to_dict("records")
     assert row["mAP"] == pytest.approx(51 / 101)  # of the recalls 0, .01, ..., 1 those up to .5
     errors = {name: row[name] for name in ("mAP_std", "mAP50_std", "mAP75_std")}
     assert errors == pytest.approx(dict.fromkeys(errors, 0.5 / 9**0.5))
+    assert row["n_images"] == 5  # in which it is found
 
 
 def table(**columns):
