@@ -160,6 +160,7 @@ def monitor(
     """
     from autoeval.estimation.given import Predictions, named_categories
     from autoeval.estimation.run_detector import Detector
+    from autoeval.model.pair_table import REFERENCE_AP
     from autoeval.monitoring.candidate import (
         CANDIDATE,
         compare_at_sites,
@@ -219,15 +220,21 @@ def monitor(
     store = MonitorStore(work_dir)
     shared = WatchedSites(fitted, store, settings, of_sites)
     files: tuple[ImageFile, ...] = ()
+    candidate_fit = None if against is None else load_estimator(against)
     if isinstance(box_source, Predictions):
-        monitored = monitor_predictions(box_source, shared, images_list=images, time_form=time)
+        of_current = box_source
+        if candidate_fit is not None:
+            had_one = [REFERENCE_AP in fit.rows_ for fit in (fitted, candidate_fit)]
+            if had_one == [False, True]:  # as in `compare` a reference is of the fits that had one
+                of_current = replace(box_source, reference=None, reference_names={})
+        monitored = monitor_predictions(of_current, shared, images_list=images, time_form=time)
     else:
         files = _image_files(images, img_dir)
         _check_sites(images, files, store)
         run = box_source or Detector(fitted.load_detector())
         monitored = monitor_images(files, run, Clock(time), shared)
-    if against is not None:
-        candidate_fit, lost = load_estimator(against), tuple[Notice, ...]()
+    if candidate_fit is not None:
+        lost = tuple[Notice, ...]()
         if isinstance(box_source, Predictions):
             assert against_predictions is not None
             sites, lost = sites_of_predictions(

@@ -222,3 +222,29 @@ def test_another_detector_with_the_same_reference(world, tmp_path, capsys):
         (expected,) = result.overall.to_dict("records")
         sign = 1 if expected["a"] == "candidate" else -1
         assert row["difference"] == pytest.approx(sign * expected["difference"])
+
+
+def test_of_two_detectors_the_one_that_was_fitted_with_a_reference_has_it(world, tmp_path):
+    """Whichever of both is the current one."""
+    write_site(tmp_path / "other", "roof", 2, 0.8)
+    write_site(tmp_path / "other", "north/gate", 1, 0.8)
+    shutil.rmtree(tmp_path / "other/made")
+    found = []
+    for current, candidate, folders in (
+        ("fit", "plain", (world / "sites", tmp_path / "other")),
+        ("plain", "fit", (tmp_path / "other", world / "sites")),
+    ):
+        boxes = autoeval.Predictions(folders[0], reference=world / "reference")
+        options = {"work_dir": tmp_path / current, "by": "folder", "categories": {"thing 0": []}}
+        watched = autoeval.monitor(
+            world / current,
+            boxes,
+            against=world / candidate,
+            against_predictions=folders[1],
+            **options,
+        )
+        rows, lost = watched.candidate
+        assert not [notice for notice in lost if notice.code == "site-not-compared"]
+        found.append(rows.set_index("site")["difference"])
+    assert len(found[0]) == len(SITES)
+    assert found[0].to_dict() == pytest.approx((-found[1]).to_dict())
