@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from autoeval.counting.binning import CountBins, find_bins, fit_bins
 from autoeval.counting.binning.bins import rounded_counts
@@ -17,13 +19,19 @@ from autoeval.counting.evaluation.localisation import (
     evaluate_maps,
     evaluate_points,
     find_maps,
-    named_as_truth,
     read_point_predictions,
 )
-from autoeval.counting.predictions import CountPredictions, align, predicted_ids, read_predictions
+from autoeval.counting.predictions import (
+    CountPredictions,
+    align,
+    match_ids,
+    predicted_ids,
+    read_predictions,
+)
 from autoeval.counting.true_counts import GroundTruth, has_categories, read_truth
 from autoeval.errors import InputError
 
+Entry = TypeVar("Entry")
 OF_RUNS = ("predictions", "points")  # what `autoeval count run` calls its files
 
 
@@ -102,7 +110,8 @@ def read_inputs(
     category : str or None
         Chosen of a COCO file of the truth.
     separate : bool
-        Whether the files are of different data sets; else models are restricted to common images.
+        Whether the files are of different data sets; else models are restricted to common images,
+        and points and maps to those that all of them answered.
 
     Raises
     ------
@@ -116,6 +125,8 @@ def read_inputs(
     short = [p.parent.name if p.stem in OF_RUNS and p.parent.name else p.stem for p in paths]
     if len(set(short)) < len(short):
         short = [str(path.with_suffix("")) for path in paths]
+    if len(set(short)) < len(short):  # files that differ in their suffix alone
+        short = [str(path) for path in paths]
     names = dict(zip(paths, short, strict=True))
     points = {names[p]: read_point_predictions(p) for p in paths if p.suffix == ".json"}
     maps = {names[p]: find_maps(p) for p in paths if p.is_dir()}
@@ -123,22 +134,59 @@ def read_inputs(
         raise InputError(
             "Predicted points and density maps need true points, or true counts: give --truth FILE."
         )
+    called: dict[str, dict[str, str]] = {}
     if truth is not None:
-        first = names[paths[0]]
-        ids = points.get(first) or maps.get(first) or predicted_ids(paths[0])
-        truth = truth.named_as(ids)
-        points = {name: named_as_truth(predicted, truth) for name, predicted in points.items()}
-        maps = {name: named_as_truth(predicted, truth) for name, predicted in maps.items()}
-    counts = truth.counts if truth else None
+        whole = truth
+        ids_of = {
+            name: points.get(name) or maps.get(name) or predicted_ids(path)
+            for path, name in names.items()
+        }
+        truth = whole.named_as(ids_of[names[paths[0]]])
+        known = {image: image_id for image_id, image in truth.images.items()}
+        # Each file may name images in its own way: by their ids, or by their files.
+        for name, ids in ids_of.items():
+            own = whole.named_as(ids).images.items()
+            called[name] = {own_id: known[image] for own_id, image in own if image in known}
+        points = {name: _renamed(predicted, called[name]) for name, predicted in points.items()}
+        maps = {name: _renamed(predicted, called[name]) for name, predicted in maps.items()}
+    counts = truth.counts if truth else {}
     models = []
     for path, name in names.items():
         if name in points:
-            models.append(counts_of_points(name, points[name], counts or {}))
+            models.append(counts_of_points(name, points[name], counts))
         elif name in maps:
-            models.append(counts_of_maps(name, maps[name], counts or {}))
+            models.append(counts_of_maps(name, maps[name], counts))
+        elif truth is None:
+            models.append(read_predictions(path, name=name))
         else:
-            models.append(read_predictions(path, counts, name))
-    return Inputs(models if separate else align(models), points, maps, truth)
+            own_counts = {own_id: counts[image_id] for own_id, image_id in called[name].items()}
+            model = read_predictions(path, own_counts, name)
+            models.append(replace(model, ids=tuple(called[name][i] for i in model.ids)))
+    if not separate and len(models) > 1:
+        models = align(models)
+        answered = np.all([model.answered for model in models], axis=0)
+        compared = set(models[0].select(answered).ids)
+        points = {name: _among(predicted, compared) for name, predicted in points.items()}
+        maps = {name: _among(predicted, compared) for name, predicted in maps.items()}
+    return Inputs(models, points, maps, truth)
+
+
+def _renamed(predicted: Mapping[str, Entry], called: Mapping[str, str]) -> dict[str, Entry]:
+    """Return what was predicted by the truth's image ids.
+
+    What is of no true image keeps its name, unless that is another image's.
+    """
+    names = match_ids(predicted, called)
+    others = set(called.values())
+    return {
+        called[names[i]] if i in names else i: entry
+        for i, entry in predicted.items()
+        if i in names or i not in others
+    }
+
+
+def _among(predicted: Mapping[str, Entry], image_ids: Collection[str]) -> dict[str, Entry]:
+    return {image_id: entry for image_id, entry in predicted.items() if image_id in image_ids}
 
 
 def choose_bins(

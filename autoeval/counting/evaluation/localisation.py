@@ -14,7 +14,6 @@ from autoeval.counting.measures.game import GameScore, read_density
 from autoeval.counting.predictions import (
     CountPredictions,
     join_truth,
-    match_ids,
     odd_predictions,
 )
 from autoeval.counting.true_counts import GroundTruth, ImageTruth, beyond
@@ -355,20 +354,6 @@ def counts_of_maps(
     sums[~np.isfinite(sums)] = np.nan  # no count
     ids, nothing = tuple(maps), np.full(len(sums), np.nan)
     return join_truth(CountPredictions(name, ids, nothing, sums, odd_predictions(ids, sums)), truth)
-
-
-def named_as_truth(predicted: Mapping[str, Any], truth: GroundTruth) -> dict[str, Any]:
-    """Return what was predicted by the truth's image ids (`match_ids`); other ids are kept.
-
-    Parameters
-    ----------
-    predicted : mapping of str to Any
-        By image id.
-    truth : GroundTruth
-        With its ids.
-    """
-    names = match_ids(predicted, truth.images)
-    return {names.get(image_id, image_id): entry for image_id, entry in predicted.items()}
 
 
 def side_by_side(results: Sequence[Localisation]) -> pd.DataFrame:

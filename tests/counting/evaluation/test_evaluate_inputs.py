@@ -297,3 +297,57 @@ def test_one_image_to_rescale_lets_no_other_pass_in_another_frame(folder, capsys
     frames(folder, truth, {"a": {"points": [[300, 200]], **small}, "b": [[600, 400]]})
     assert evaluate("net.json", "--truth", "truth.json", "--rescale", "--bins", "stb") == 2
     assert "1 of 1 predicted points" in capsys.readouterr().err
+
+
+def test_each_file_names_images_in_its_own_way_whatever_the_order_of_the_files(folder):
+    """Ids from 0, files from 1: ids of a second file were taken for the files of other images."""
+    images = [{"id": k, "file_name": f"{k + 1}.jpg", "width": 90, "height": 90} for k in range(4)]
+    boxes = [
+        {"id": 10 * k + j, "image_id": k, "category_id": 1, "bbox": [9 * j, 5, 4, 4], "area": 16}
+        for k in range(4)
+        for j in range(3 * k + 1)
+    ]
+    truth = {"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "car"}]}
+    (folder / "coco.json").write_text(json.dumps(truth))
+    (folder / "files.csv").write_text("1.jpg,2\n2.jpg,5\n3.jpg,8\n4.jpg,11\n")
+    (folder / "ids.csv").write_text("0,1\n1,4\n2,7\n3,10\n")
+    placed = {str(k): [[9 * j + 2, 7] for j in range(3 * k + 1)] for k in range(4)}
+    (folder / "places.json").write_text(json.dumps(placed))
+    files = ["files.csv", "ids.csv", "places.json"]
+    for given in (files, files[::-1]):
+        assert evaluate(*given, "--truth", "coco.json") == 0
+        measures = pd.read_csv("count_evaluation/measures.csv").set_index("model")
+        assert measures["MAE"].to_dict() == {"files": 1, "ids": 0, "places": 0}
+        assert measures["counted"].eq(4).all()
+        table = pd.read_csv("count_evaluation/localisation.csv").set_index("measure")["places"]
+        assert table["F1 within 4 px"] == 1 and table["GAME(3)"] == 0
+
+
+def test_two_files_that_differ_in_their_suffix_are_two_models(folder):
+    """The counts of the table were those of the points."""
+    (folder / "truth.json").write_text(json.dumps({"a": [[1, 1], [9, 9]], "b": [[5, 5]]}))
+    (folder / "net.json").write_text(json.dumps({"a": [[1, 1], [9, 9]], "b": [[5, 5]]}))
+    (folder / "net.csv").write_text("a,0\nb,0\n")
+    for more in ([], ["--separate"]):
+        assert evaluate("net.csv", "net.json", "--truth", "truth.json", *more) == 0
+        measures = pd.read_csv("count_evaluation/measures.csv").set_index("model")
+        assert measures["MAE"].to_dict() == {"net.csv": 1.5, "net.json": 0}
+
+
+def test_places_are_compared_on_the_images_that_all_models_answered(folder):
+    """GAME(0) is the MAE; it was that of each model's own images."""
+    truth = {i: {"points": [[9, 9], [40, 40]], "H": 64, "W": 64} for i in "abcd"}
+    (folder / "truth.json").write_text(json.dumps(truth))
+    both, none = truth["a"]["points"], list[list[int]]()
+    (folder / "whole.json").write_text(json.dumps({"a": both, "b": both[:1], "c": none, "d": none}))
+    (folder / "part.json").write_text(json.dumps({"a": both, "b": both, "c": None}))
+    (folder / "bins.json").write_text("[0, 5]")
+    given = ["whole.json", "part.json", "--truth", "truth.json", "--bins", "bins.json"]
+    assert evaluate(*given) == 0
+    table = pd.read_csv("count_evaluation/localisation.csv").set_index("measure")
+    measures = pd.read_csv("count_evaluation/measures.csv").set_index("model")
+    assert table.loc["GAME(0)"].to_dict() == measures["MAE"].to_dict() == {"whole": 0.5, "part": 0}
+    assert table.loc["recall within 8 px"].to_dict() == {"whole": 0.75, "part": 1}
+    assert evaluate(*given, "--separate") == 0
+    table = pd.read_csv("count_evaluation/localisation.csv").set_index("measure")
+    assert table.loc["GAME(0)"].to_dict() == {"whole": 1.25, "part": 0}
