@@ -170,8 +170,9 @@ def image_folds(sites: Sequence[Site]) -> list[np.ndarray]:
     """Divide the images of S labelled sets into `FOLDS` folds.
 
     Folds are of whole groups; with a single group of the images of each set at random, drawn by
-    the order of their file names. They do not depend on the names or on the order of the sets,
-    which are numbered by their content, nor on ids or on the order in which a file lists images.
+    the order of their file names, frames of one block of time together where there are `FOLDS`
+    blocks or more. They do not depend on the names or on the order of the sets, which are numbered
+    by their content, nor on ids or on the order in which a file lists images.
 
     Parameters
     ----------
@@ -196,8 +197,13 @@ def image_folds(sites: Sequence[Site]) -> list[np.ndarray]:
     folds = []
     for site in sites:
         rng = np.random.default_rng(keys.index(site.evaluation.content_key))
-        names = [image.file_name for image in site.boxes.images]
-        folds.append((rng.permutation(len(site)) % FOLDS)[image_ranks(names)])
+        drawn = image_ranks([image.file_name for image in site.boxes.images])
+        if site.blocks is not None and site.blocks.max() + 1 >= FOLDS:
+            # a block has the place of its first frame: its number is by the order of a file
+            first = np.full(len(site), len(site))
+            np.minimum.at(first, site.blocks, drawn)
+            drawn = np.unique(first[site.blocks], return_inverse=True)[1]
+        folds.append((rng.permutation(drawn.max() + 1) % FOLDS)[drawn])
     return folds
 
 

@@ -9,6 +9,7 @@ from label_worlds import label_set, make_site
 
 from autoeval.accuracy.coco_evaluation import AT_HALF
 from autoeval.accuracy.measures import influence_function
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlanRequest, make_plan
 from autoeval.labels.assistance import LabelAssistance
@@ -75,6 +76,20 @@ def test_folds_do_not_depend_on_the_unit_of_coordinates_or_the_order_of_sites(gr
             np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.parametrize("size", [10, 40])  # of 120 images; of three blocks no fold is made
+def test_frames_of_one_block_of_time_are_left_out_together(size):
+    """Else a fold is fitted on what it predicts: the same objects a second later."""
+    blocks = np.arange(120) // size
+    site = replace(make_site(1, n_images=120), blocks=blocks)
+    (folds,) = image_folds([site])
+    together = [len(np.unique(folds[blocks == k])) == 1 for k in range(120 // size)]
+    assert all(together) if size == 10 else not any(together)
+    assert np.bincount(folds).tolist() == [30] * 4
+    (backwards,) = image_folds([site.on_images(np.arange(120)[::-1])])
+    np.testing.assert_array_equal(backwards[::-1], folds)
+    assert fit_assistance([site]).mixing["model"].correlation > 0.3
+
+
 def test_one_site_of_one_category_is_enough():
     assistance = fit_assistance([make_site(1)])
     assert assistance.sites == ("site1",)
@@ -89,6 +104,31 @@ def test_one_labelled_set_is_learned_from_by_folds_of_its_images():
     unrelated = replace(site, truth=replace(site.truth, image=shuffled))
     assert fit_assistance([site]).mixing["model"].correlation > 0.4
     assert fit_assistance([unrelated]).mixing["model"].correlation < 0.25
+
+
+def frames_of(boxes, images, times):
+    """The boxes of each image on so many frames of a video, which are its neighbours."""
+    tiled = {name: np.concatenate([getattr(boxes, name)] * times) for name in ("label", "crowd")}
+    corners, scores = np.tile(boxes.boxes, (times, 1)), np.tile(boxes.scores, times)
+    image = np.concatenate([times * boxes.image + k for k in range(times)])
+    return replace(boxes, images=images, image=image, boxes=corners, scores=scores, **tiled)
+
+
+def test_a_video_whose_labels_are_unrelated_to_its_boxes_seems_to_be_predicted_by_no_frame():
+    """What a frame shows is known from the next one, where that is not left out with it."""
+    scenes = make_site(2, n_images=12)
+    images = tuple(LabelledImage(f"{k:03}", f"{k:03}.jpg", (480, 640)) for k in range(120))
+    elsewhere = np.random.default_rng(2).permutation(12)[scenes.truth.image]
+    boxes = frames_of(scenes.boxes, images, 10)
+    trembling = boxes.scores + np.random.default_rng(0).normal(0, 0.005, len(boxes))
+    site = replace(
+        scenes,
+        boxes=replace(boxes, scores=np.clip(trembling, 0.01, 0.99)),
+        truth=frames_of(replace(scenes.truth, image=elsewhere), images, 10),
+        blocks=np.arange(120) // 10,
+    )
+    assert fit_assistance([replace(site, blocks=None)]).mixing["model"].correlation > 0.6
+    assert fit_assistance([site]).mixing["model"].correlation < 0.25
 
 
 def test_a_category_is_learned_from_the_images_that_hold_or_show_it():
