@@ -568,7 +568,8 @@ def _observed(
             bar.update()
     log.check(len(evidence))
     lost = unreadable_warning(list(log.unreadable.values()), len(samples))
-    site = Site.of_evidence(evidence, task.categories)
+    file_names = {record.image_id: record.file_name for record in seed_set.images}
+    site = Site.of_evidence(evidence, task.categories, file_names=file_names)
     site = replace(
         site,
         truth=truth_of_samples(site.boxes, truth),

@@ -37,7 +37,7 @@ from autoeval.estimation.observation.samples import (
     UnlabelledSamples,
     blocks_of_read,
 )
-from autoeval.io.find_images import Images, list_images, without_copies
+from autoeval.io.find_images import Images, file_name_of, list_images, without_copies
 from autoeval.io.predictions.covered_images import unseen_images
 from autoeval.io.tasks.seed_set import Samples
 from autoeval.io.tasks.task import Task
@@ -303,8 +303,10 @@ def observe_site(
     log.check(len(evidence))
     lost = list(log.unreadable.values())
     row = {"n_images": len(evidence), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
+    blocks = blocks_of_read(samples, log.unreadable)
+    file_names = {image.image_id: file_name_of(image) for image in pictures}
     site = replace(
-        Site.of_evidence(evidence, tuple(named), blocks_of_read(samples, log.unreadable)),
+        Site.of_evidence(evidence, tuple(named), blocks, file_names),
         warnings=(
             *copies_taken,
             *unreadable_warning(lost, len(samples)),

@@ -224,6 +224,17 @@ class UnlabelledImage(Protocol):
         ...
 
 
+def file_name_of(image: UnlabelledImage) -> str:
+    """Return the file name of an image, by which labels and predictions may call it.
+
+    Parameters
+    ----------
+    image : UnlabelledImage
+        One of a COCO file has an id of its own; others are called by their file names.
+    """
+    return getattr(image, "file_name", "") or image.image_id
+
+
 @dataclass(frozen=True, eq=False)
 class ImageArray:
     """An image that is decoded already.

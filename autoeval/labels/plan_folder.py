@@ -28,7 +28,7 @@ from autoeval.boxes import Boxes, LabelledImage, box_iou, over_threshold
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.coco import coco_document
-from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.find_images import UnlabelledImage, file_name_of
 from autoeval.io.images import image_size
 from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels import PLAN
@@ -561,8 +561,8 @@ def write_plan(
 
 
 def _file_name(image: UnlabelledImage) -> str:
-    """Return the name under which an image is copied: its id, with a suffix."""
-    name, path = PurePosixPath(image.image_id), _own_file(image)
+    """Return the name under which an image is copied: its file name or id, with a suffix."""
+    name, path = PurePosixPath(file_name_of(image)), _own_file(image)
     if path is None:
         return f"{name.as_posix()}.png"
     return name.as_posix() + ("" if name.suffix else path.suffix)

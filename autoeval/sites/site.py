@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -305,6 +306,7 @@ class Site:
         evidence: Sequence[Evidence],
         categories: Sequence[str],
         blocks: np.ndarray | None = None,
+        file_names: Mapping[str, str] = MappingProxyType({}),
     ) -> Site:
         """Lay out what a detector left of each image, labelled by `categories`.
 
@@ -316,10 +318,13 @@ class Site:
             By the labels of the boxes.
         blocks : ndarray of shape (M,), int64, optional
             See `Site`.
+        file_names : mapping of str to str
+            File name of each image by its id, where that is another.
         """
+        names = [file_names.get(e.image_id, e.image_id) for e in evidence]
         images = tuple(
-            LabelledImage(e.image_id, e.image_id, e.image_size if all(e.image_size) else None)
-            for e in evidence
+            LabelledImage(e.image_id, name, e.image_size if all(e.image_size) else None)
+            for e, name in zip(evidence, names, strict=True)
         )
         boxes = columns_of([e.clean for e in evidence], images, categories)
         reference_passes = [e.reference for e in evidence if e.reference is not None]

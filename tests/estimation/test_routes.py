@@ -11,6 +11,7 @@ from autoeval.cli import main
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.estimation.given import Predictions
+from autoeval.io.find_images import find_images
 from autoeval.model.pair_table import FEATURES
 from tests.labelled_colours import write_detector, write_distinct, write_predictions
 
@@ -71,6 +72,78 @@ def test_equal_boxes_give_equal_scores_and_accuracies_to_the_last_bit(both):
     assert by_files[columns].notna().all(axis=None)
     np.testing.assert_array_equal(by_files[columns], by_callable[columns])
     assert by_files["mAP"].between(0.1, 0.9).all()
+
+
+def with_other_ids(labels, path):
+    """Write labels with ids in another order than that of the file names; return the path."""
+    content = json.loads(labels.read_text())
+    new_id = {image["id"]: 7 * k % 61 for k, image in enumerate(content["images"], 1)}
+    images = [{**image, "id": new_id[image["id"]]} for image in content["images"]]
+    rows = [{**row, "image_id": new_id[row["image_id"]]} for row in content["annotations"]]
+    path.write_text(json.dumps({**content, "images": images, "annotations": rows}))
+    return path
+
+
+def named_boxes(predictions, labels, path):
+    """Write predictions by the file names of their images; return the path."""
+    names = {i["id"]: i["file_name"] for i in json.loads(labels.read_text())["images"]}
+    rows = json.loads(predictions.read_text())
+    path.write_text(json.dumps([{**r, "file_name": names[r.pop("image_id")]} for r in rows]))
+    return path
+
+
+def test_images_of_a_coco_file_have_their_file_names_by_both_routes(sites, tmp_path):
+    """Where a detector was run they were called by their ids: labels and boxes that are called by
+    file names were of other images, and calibrations were fitted on other parts of a set.
+    """
+    known, new, name, files = sites
+    labels, listed = (
+        with_other_ids(folder / LABELS, tmp_path / f"{folder.name}.json") for folder in (known, new)
+    )
+    given = [
+        named_boxes(files[of], of / LABELS, tmp_path / f"{of.name}_boxes.json") for of in files
+    ]
+    by_files = autoeval.fit(labels, given[0])
+    run = autoeval.fit(labels, load_black_box(name), img_dir=known / IMAGES)
+    features = [of.table_.set_index("category")[SCORES] for of in (by_files, run)]
+    np.testing.assert_array_equal(*features)
+    estimates = [
+        by_files.predict(given[1], images=listed),
+        run.predict(images=find_images(listed, new / IMAGES).images),
+    ]
+    assert estimates[0].value == estimates[1].value
+    named = json.loads((new / LABELS).read_text())
+    images = [{**image, "id": f"n{image['id']}"} for image in named["images"][:9]]
+    few = {image["id"] for image in images}
+    rows = [{**row, "image_id": f"n{row['image_id']}"} for row in named["annotations"]]
+    rows = [row for row in rows if row["image_id"] in few]
+    few_labels = {**named, "images": images, "annotations": rows}
+    labelled = [
+        fitted.estimate_with_labels(estimate, few_labels)
+        for fitted, estimate in zip((by_files, run), estimates, strict=True)
+    ]
+    assert labelled[0].value == labelled[1].value
+
+
+def test_a_reference_by_file_names_where_a_detector_is_run_on_a_coco_file(sites, tmp_path):
+    known, new, name, files = sites
+    labels, listed = (
+        with_other_ids(folder / LABELS, tmp_path / f"{folder.name}.json") for folder in (known, new)
+    )
+    references = []
+    for folder in (known, new):
+        rows = json.loads(files[folder].read_text())
+        surer = [{**row, "score": row["score"] ** 0.5} for row in rows]
+        path = tmp_path / f"{folder.name}_surer.json"
+        path.write_text(json.dumps(surer))
+        references.append(named_boxes(path, folder / LABELS, path))
+    run = autoeval.Detector(load_black_box(name), reference=references[0])
+    fitted = autoeval.fit(labels, run, img_dir=known / IMAGES)
+    images = find_images(listed, new / IMAGES).images
+    run = autoeval.Detector(load_black_box(name), reference=references[1])
+    site = fitted.predict(run, images=images).site
+    assert len(site) == 20 and len(site.reference) == len(site.boxes)
+    np.testing.assert_allclose(site.reference.boxes, site.boxes.boxes, atol=1e-9)
 
 
 @pytest.mark.parametrize("of_task", [False, True])

@@ -20,6 +20,7 @@ from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
+from autoeval.io.find_images import file_name_of
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.formats import SUFFIXES
 from autoeval.io.predictions.reading import file_of
@@ -207,8 +208,10 @@ def _read(path: Path, source: Any) -> tuple[Boxes, dict[str, int]]:
             for r, file in zip(source.images, paths, strict=True)
         )
     else:
-        site, names = "new images", [image.image_id for image in source.images]
-        images = tuple(LabelledImage(name, name, None) for name in names)
+        site = "new images"
+        images = tuple(
+            LabelledImage(image.image_id, file_name_of(image), None) for image in source.images
+        )
     file = file_of(site, path) if path.is_dir() else path
     boxes = read_predictions(file, images=images, where=f"the images of {site}")
     return boxes, {image.image_id: k for k, image in enumerate(images)}

@@ -55,6 +55,8 @@ class ImageRecord:
         Indices into the categories of the seed set.
     iscrowd : ndarray of shape (N,), bool
         Boxes that mark a crowd, which evaluation ignores.
+    file_name : str
+        As the labels have it; empty where nothing depends on it.
     """
 
     image_id: str
@@ -64,6 +66,7 @@ class ImageRecord:
     boxes: np.ndarray
     labels: np.ndarray
     iscrowd: np.ndarray
+    file_name: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,6 +367,7 @@ def _record(
         boxes=clipped[kept],
         labels=np.array([labels[box.category] for box in boxes], np.int64)[kept],
         iscrowd=np.array([box.iscrowd for box in boxes], bool)[kept],
+        file_name=image.file_name,
     )
 
 
