@@ -25,7 +25,7 @@ from autoeval.estimation.given import (
 from autoeval.monitoring.looks import ALL, FEWEST_WINDOWS, MOVED, TESTED, SiteLook
 from autoeval.monitoring.monitor_store import BOX, CameraImage
 from autoeval.monitoring.windows import AUTO, FOLDER, FORMS, check_baseline
-from autoeval.result_base import ENDS, Result
+from autoeval.result_base import ENDS, REFUSED, Result
 from autoeval.runtime.files import PathLike, read_json
 from autoeval.sites.site import Site
 from autoeval.words import Notice, counted
@@ -578,12 +578,19 @@ class Monitored:
         return tuple(site for site in self.sites if site.alarms)
 
     def to_dict(self) -> dict[str, float]:
-        """Return the numbers of every site under flat keys, each behind the name of its site."""
-        return {
-            f"{site.name}/{key}": value
-            for site in self.sites
-            for key, value in site.to_dict().items()
-        }
+        """Return the numbers of every site under flat keys, each behind the name of its site.
+
+        Names are those that loggers take; see `Result.to_dict`.
+        """
+        numbers: dict[str, float] = {}
+        for site in self.sites:
+            name = REFUSED.sub("_", site.name)
+            for key, value in site.to_dict().items():
+                key = f"{name}/{key}"
+                while key in numbers:
+                    key += "_"
+                numbers[key] = value
+        return numbers
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row a site: its state and its latest complete window."""

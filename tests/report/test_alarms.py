@@ -50,6 +50,16 @@ def test_each_row_is_a_line_of_json_without_nan():
     assert (second["name"], second["value"], second["n_images"]) == ("gate", 0.25, 12)
 
 
+def test_the_names_of_sites_become_those_that_a_logger_takes():
+    sites = site("gate 1/a", "ok", 0.25), site("gate #2", "ok", 0.5), site("gate ?2", "ok", 0.75)
+    numbers = monitored(*sites).to_dict()
+    assert {name: value for name, value in numbers.items() if "mAP" in name} == {
+        "gate 1/a/estimate/mAP": 0.25,
+        "gate _2/estimate/mAP": 0.5,
+        "gate _2/estimate/mAP_": 0.75,
+    }
+
+
 def gauges(*sites, **settings):
     """What Prometheus reads, by gauge and site."""
     text = prometheus_text(monitored(*sites, **settings), finished_s=1.5)
