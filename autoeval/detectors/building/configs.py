@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
@@ -145,6 +146,7 @@ def read_config(
     try:
         with _importing_from_folder_of(path):
             config = Config.fromfile(path)
+            _refuse_modules_of_another(config)
         config.merge_from_dict(dict(cfg_options or {}))
     except (Exception, SystemExit) as error:  # the file is a program: it can fail in any way
         raise InputError(
@@ -170,6 +172,33 @@ def _importing_from_folder_of(path: Path) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(folder)
+
+
+def _refuse_modules_of_another(config: Config) -> None:
+    """Refuse a config whose ``custom_imports`` this process has from the folder of another config.
+
+    Python imports a name once: the second of two trainings, each with a ``my_head.py`` of its own,
+    would be built with the head of the first.
+
+    Raises
+    ------
+    InputError
+        If a module would now be imported from another file than it was.
+    """
+    imports = (config.get("custom_imports") or {}).get("imports") or ()
+    for name in [imports] if isinstance(imports, str) else imports:
+        parts = name.split(".")
+        for module in (".".join(parts[:n]) for n in range(1, len(parts) + 1)):
+            parent = sys.modules.get(module.rpartition(".")[0])
+            found = PathFinder.find_spec(module, getattr(parent, "__path__", None))
+            loaded = getattr(sys.modules.get(module), "__file__", None)
+            if found is None or not found.has_location or loaded is None:
+                continue
+            if os.path.realpath(found.origin or "") != os.path.realpath(loaded):
+                raise InputError(
+                    f"its module {module} is {found.origin}, and another config of this run has "
+                    f"one of that name, {loaded}: rename one of them, or run each by itself"
+                )
 
 
 def find_config_file(name: str) -> Path:
