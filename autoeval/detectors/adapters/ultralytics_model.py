@@ -100,8 +100,9 @@ def from_ultralytics(
     device : str, optional
         As torch names it; by default where the model is.
     options : mapping, optional
-        Of its `predict`: ``conf`` (.01 by default), ``iou`` (.7), ``imgsz`` (that of the training),
-        ``max_det`` (300), ``agnostic_nms``, ``augment``.
+        Of its `predict`: ``conf`` (.01 by default), and by default as the ``overrides`` of the
+        object say, ``iou`` (else .7), ``imgsz`` (that of the training), ``max_det`` (else 300),
+        ``agnostic_nms``, ``augment``. Its ``classes``, all that it finds, are kept to, too.
 
     Raises
     ------
@@ -114,20 +115,24 @@ def from_ultralytics(
             f"Expected an Ultralytics model for {' or '.join(TASKS)} but got one for {task}: only "
             "upright boxes with categories have an mAP here."
         )
+    own = model.overrides  # what its user has set for every `predict`
     defaults = {
         "conf": LOW_SCORE,
-        "iou": 0.7,
-        "imgsz": model.overrides.get("imgsz", 640),
-        "max_det": 300,
-        "agnostic_nms": False,
-        "augment": False,
+        "iou": own.get("iou", 0.7),
+        "imgsz": own.get("imgsz", 640),
+        "max_det": own.get("max_det", 300),
+        "agnostic_nms": own.get("agnostic_nms", False),
+        "augment": own.get("augment", False),
     }
     settings = chosen(defaults, options, "Ultralytics")
+    if own.get("classes") is not None:
+        settings["classes"] = own["classes"]
     weights = _weights(model)
     place = device or str(next(model.model.parameters()).device)
 
     def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
-        results = model.predict(list(images), device=place, verbose=False, save=False, **settings)
+        asked = {"classes": None, **settings}  # an earlier call with others would be gone on with
+        results = model.predict(list(images), device=place, verbose=False, save=False, **asked)
         boxes = [result.boxes.cpu().numpy() for result in results]
         return [b.xyxy for b in boxes], [b.conf for b in boxes], [b.cls for b in boxes]
 

@@ -124,6 +124,28 @@ def test_detect_takes_the_object(weights, tmp_path):
     assert found.run.versions["ultralytics"]
 
 
+def test_what_an_object_is_set_to_counts_and_an_earlier_call_does_not(weights):
+    """Its overrides, as its own `predict` keeps to them; they are part of its name."""
+    from ultralytics import YOLO
+
+    (image,), path = scenes(1), weights("yolo11n")
+    (found,) = framework_boxes(path, [image])
+    category = int(found.cls[0])
+    used = YOLO(path)
+    used.predict(image, classes=[category], verbose=False)
+    assert_same(from_ultralytics(used, options=OPTIONS).observe([image], ["a"]), [found])
+
+    model = YOLO(path)
+    model.overrides |= {**OPTIONS, "classes": [category], "conf": 0.5}
+    detector = from_ultralytics(model)
+    of_category = found[found.cls == category]
+    assert 0 < len(of_category) < len(found)
+    assert_same(detector.observe([image], ["a"]), [of_category])
+    assert detector.settings == {
+        **from_ultralytics(YOLO(path), options=OPTIONS).settings, "classes": [category]
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["yolo11n-pose", "yolo11n-obb", "yolo11n-cls"])
 def test_other_tasks_are_refused_in_one_line(weights, name):
     from ultralytics import YOLO
