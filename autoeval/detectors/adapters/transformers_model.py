@@ -136,7 +136,8 @@ def from_transformers(
     Raises
     ------
     InputError
-        If the model detects nothing, needs words and has none, or has words and is given some.
+        If the model detects nothing, needs words and has none or reads fewer at once, or has words
+        and is given some.
     """
     kind = type(model).__name__
     by_words = hasattr(processor, "tokenizer")
@@ -151,8 +152,15 @@ def from_transformers(
             else f"{kind} has categories of its own: leave out classes=."
         )
     words = list(categories) or word_list(model.config.id2label)
-    # A full stop ends a word of Grounding DINO.
-    asked = [word.replace(".", " ") for word in words] if "GroundingDino" in kind else words
+    asked = words
+    if "GroundingDino" in kind:
+        asked = [word.replace(".", " ") for word in words]  # a full stop ends a word
+        n_tokens = len(processor.tokenizer(". ".join(asked) + ".")["input_ids"])
+        if n_tokens > model.config.max_text_len:
+            raise InputError(
+                f"{kind} reads {model.config.max_text_len} tokens at once, but its {len(words)} "
+                f"categories make {n_tokens}: name fewer by {CLASSES_OPTION}."
+            )
     threshold = chosen({"threshold": LOW_SCORE}, options, kind)["threshold"]
     model.eval()
     settings = {
@@ -172,7 +180,9 @@ def from_transformers(
         sizes = [image.shape[:2] for image in images]
         text = {"text": [asked] * len(images), "padding": True} if by_words else {}
         with torch.inference_mode():
-            inputs = processor(images=pixels, return_tensors="pt", **text).to(model.device)
+            # Otherwise an image of one row or three is taken for one with its channels in front.
+            form = {"return_tensors": "pt", "input_data_format": "channels_last"}
+            inputs = processor(images=pixels, **form, **text).to(model.device)
             outputs = model(**inputs)
             name = "post_process_grounded_object_detection" if by_words else POST_PROCESSING
             results = getattr(processor, name)(outputs, target_sizes=sizes, threshold=threshold)
