@@ -82,7 +82,7 @@ def _one(
             np.asarray(scores).reshape(-1),
             _numbers(labels, categories),
         )
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, RuntimeError) as error:  # torch's own are the last
         raise InputError(f"The answer for image '{image_id}' is malformed: {error}") from error
     if not np.isfinite(detections.boxes).all():
         raise InputError(f"Expected finite boxes but image '{image_id}' has NaN or infinite ones.")
@@ -108,7 +108,7 @@ def _numbers(labels: Any, categories: Sequence[str]) -> np.ndarray:
     Raises
     ------
     ValueError
-        If a label is none of the categories.
+        If a label is none of the categories, or is no whole number, as scores in their place are.
     """
     labels = np.asarray(labels)
     if labels.dtype.kind in "US":
@@ -117,6 +117,8 @@ def _numbers(labels: Any, categories: Sequence[str]) -> np.ndarray:
         if unknown:
             raise ValueError(f"its labels {listed(unknown)} are not among the categories")
         return np.array([index[word] for word in labels.tolist()], np.int64)
+    if labels.dtype.kind == "f" and (odd := labels[labels % 1 != 0]).size:
+        raise ValueError(f"labels are whole numbers or words, these {listed(odd, 3)}")
     numbers, n = labels.astype(np.int64).reshape(-1), len(categories)
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < n:
         raise ValueError(

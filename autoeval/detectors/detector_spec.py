@@ -25,6 +25,7 @@ CLASSES_OPTION = "--classes FILE (in Python classes=FILE)"
 LOW_SCORE = 0.01  # from which on boxes are worth keeping
 SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "precision")
 STAGES = "stages"  # where features are dropped, kept along; clean boxes do not depend on it
+WITHOUT_FILES = ("torchvision",)  # prefixes of names that are no paths, be there such a folder
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
 
 
@@ -183,9 +184,26 @@ class DetectorSpec:
         lowered = {}
         for place, part in parts.items():
             threshold, name = part.get("score_thr"), f"{model}.test_cfg.{place}score_thr"
-            if threshold is not None and threshold > LOW_SCORE and name not in options:
+            if threshold is not None and threshold > LOW_SCORE and not _gives(options, name):
                 lowered[name] = LOW_SCORE
         return replace(self, cfg_options={**options, **lowered}) if lowered else self
+
+
+def _gives(options: Mapping[str, Any], name: str) -> bool:
+    """Whether options of a config give one of a dotted name, itself or within a dict.
+
+    Examples
+    --------
+    >>> _gives({"a.b": {"c": 1}}, "a.b.c"), _gives({"a.b": {"c": 1}}, "a.c")
+    (True, False)
+    """
+    for given, value in options.items():
+        if name == given:
+            return True
+        inner = name.removeprefix(f"{given}.")
+        if inner != name and isinstance(value, Mapping) and _gives(value, inner):
+            return True
+    return False
 
 
 def _without_tuples(value: Any) -> Any:
@@ -223,7 +241,8 @@ def _absolute(path: str | None) -> str | None:
     if python and os.path.exists(f"{file}.py"):
         return f"{os.path.abspath(file)}.py:{name}"
     prefix, colon, behind = path.partition(":")  # hf:FOLDER, or another framework's
-    return f"{prefix}:{os.path.abspath(behind)}" if colon and os.path.exists(behind) else path
+    is_path = colon and prefix not in WITHOUT_FILES and os.path.exists(behind)
+    return f"{prefix}:{os.path.abspath(behind)}" if is_path else path
 
 
 def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -240,7 +259,7 @@ def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
         If it cannot be read, has none, or one twice.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the classes in {path}: {error}") from error
     names = tuple(line.strip() for line in lines if line.strip())

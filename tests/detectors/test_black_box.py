@@ -75,12 +75,28 @@ def test_a_callable_that_raises():
         (([[[1, 2, 3]]], [[0.5]], [[0]]), "image 'a' is malformed"),
         (([[[1, 2, 3, 4]]], [[0.5]], [["cat"]]), "labels cat are not among the categories"),
         (([[[1, 2, 3, 4]]], [[0.5]], [[2]]), "labels are from 0 to 1, these from 2 to 2"),
+        # the scores in place of the labels
+        (([[[1, 2, 3, 4]]], [[0]], [[0.9]]), r"whole numbers or words, these 0\.9"),
+        (([[[1, 2, 3, 4]]], [[0.5]], [[np.nan]]), "whole numbers or words, these nan"),
         (([[[0.1, 0.2, 0.3, 0.4]]], [[0.5]], [[0]]), r"in pixels but those of 'a' lie in \[0, 1\]"),
     ],
 )
 def test_answers_that_are_refused(answer, told):
     with pytest.raises(InputError, match=told):
         answering(answer).observe([street()], ["a"])
+
+
+def test_whole_labels_of_any_type_are_numbers():
+    for labels in ([1.0], np.array([[1.0]], np.float32), [True]):
+        (found,) = answering(([[[1, 2, 3, 4]]], [[0.5]], [labels])).observe([street()], ["a"])
+        assert found.clean.labels.tolist() == [1]
+
+
+def test_boxes_that_still_have_gradients_are_told_as_malformed():
+    torch = pytest.importorskip("torch")
+    boxes = torch.tensor([[1.0, 2, 3, 4]], requires_grad=True)
+    with pytest.raises(InputError, match=r"image 'a' is malformed: .*requires grad"):
+        answering(([boxes], [[0.5]], [[0]])).observe([street()], ["a"])
 
 
 def test_boxes_outside_are_clipped_or_dropped_and_counted():

@@ -183,8 +183,9 @@ def test_a_precision_that_there_is_not_is_refused_before_anything_is_loaded():
         DetectorSpec("a network that there is not", precision="other")
 
 
-def test_a_folder_called_as_a_known_detector_is_not_that_detector(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["retinanet_r50", "torchvision:fasterrcnn_resnet50_fpn"])
+def test_a_folder_called_as_a_known_detector_is_not_that_detector(name, tmp_path, monkeypatch):
     """Such as the folder to which its results are written."""
-    (tmp_path / "retinanet_r50").mkdir()
+    (tmp_path / name.removeprefix("torchvision:")).mkdir()
     monkeypatch.chdir(tmp_path)
-    assert DetectorSpec("retinanet_r50").to_dict()["name"] == "retinanet_r50"
+    assert DetectorSpec(name).to_dict()["name"] == name

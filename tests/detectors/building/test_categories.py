@@ -90,6 +90,8 @@ def test_a_cascade_has_the_classes_of_its_last_head():
 def test_a_file_of_classes(tmp_path):
     (tmp_path / "classes.txt").write_text("lorry\n\n  fire engine \n")
     assert read_classes(tmp_path / "classes.txt") == ("lorry", "fire engine")
+    (tmp_path / "marked.txt").write_text("lorry\nbus\n", encoding="utf-8-sig")  # as Windows does
+    assert read_classes(tmp_path / "marked.txt") == ("lorry", "bus")
     for text in ("", "a\na\n"):
         (tmp_path / "classes.txt").write_text(text)
         with pytest.raises(InputError, match=r"different names in .*classes\.txt"):

@@ -51,6 +51,25 @@ def test_custom_imports_are_found_beside_the_config(tmp_path):
     assert sys.modules.pop("parts_beside_this_config").LOADED and sys.path == before
 
 
+@pytest.mark.parametrize("folder", ["", "parts_of_two_configs/"])
+def test_two_configs_with_a_module_of_one_name_are_no_one_detector(folder, tmp_path):
+    """Python imports a name once: the second would have the head of the first."""
+    name = f"{folder}head_of_two_configs".replace("/", ".")
+    for training in ("first", "second"):
+        (tmp_path / training / folder).mkdir(parents=True)
+        (tmp_path / training / f"{folder}head_of_two_configs.py").write_text(f"OF = '{training}'")
+        text = f"custom_imports = dict(imports=['{name}'])\nmodel = dict(type='A')\n"
+        (tmp_path / training / "mine.py").write_text(text)
+    try:
+        for _ in range(2):
+            assert read_config(tmp_path / "first" / "mine.py").model.type == "A"
+        with pytest.raises(InputError, match=r"second.*head_of_two_configs\.py.*first"):
+            read_config(tmp_path / "second" / "mine.py")
+    finally:
+        assert sys.modules.pop(name).OF == "first"
+        sys.modules.pop("parts_of_two_configs", None)
+
+
 def test_no_weights_are_asked_for_anywhere():
     config = read_config("mmdet::ld/ld_r18-gflv1-r101_fpn_1x_coco.py")
     assert "Pretrained" not in str(config.model) and "teacher" not in str(config.model)
@@ -135,6 +154,23 @@ def test_low_scores_reach_the_detector_within_a_pair():
     assert read_config(name).model.test_cfg.rcnn.score_thr == 0.05
     low = DetectorSpec(name).with_low_scores()
     assert read_config(name, low.cfg_options).model.test_cfg.rcnn.score_thr == 0.01
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"model.test_cfg.rcnn.score_thr": 0.3},
+        {"model.test_cfg.rcnn": {"score_thr": 0.3}},
+        {"model": {"test_cfg": {"rcnn": {"score_thr": 0.3}}}},
+    ],
+)
+def test_a_threshold_that_is_given_stays_in_whatever_form(given):
+    low = DetectorSpec("faster_rcnn_r50", cfg_options=given).with_low_scores()
+    assert read_config(low.name, low.cfg_options).model.test_cfg.rcnn.score_thr == 0.3
+    other = {"model.test_cfg.rcnn": {"max_per_img": 50}}
+    low = DetectorSpec("faster_rcnn_r50", cfg_options=other).with_low_scores()
+    test_cfg = read_config(low.name, low.cfg_options).model.test_cfg
+    assert (test_cfg.rcnn.score_thr, test_cfg.rcnn.max_per_img) == (0.01, 50)
 
 
 def test_several_heads_may_each_have_their_test_settings(tmp_path):
