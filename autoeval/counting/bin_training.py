@@ -284,7 +284,7 @@ class BinLoss(nn.Module):
         InputError
             If both are of different numbers of images.
         """
-        pred, target = _counts(pred), _counts(target)
+        dtype, pred, target = pred.dtype, _counts(pred), _counts(target)
         if pred.shape != target.shape:
             raise InputError(
                 f"Expected as many predictions as true counts but got {len(pred)} and "
@@ -294,8 +294,10 @@ class BinLoss(nn.Module):
         penalties = bin_loss(
             pred, target.to(pred.dtype), edges, mode=self.mode, log_weight=self.log_weight
         )
-        return self.loss_weight * penalties.mean()
+        return (self.loss_weight * penalties.mean()).to(dtype)
 
 
 def _counts(batch: Tensor) -> Tensor:
-    return batch.flatten(1).sum(1) if batch.ndim > 1 else batch
+    """Return counts in single precision at least: bfloat16 has no odd numbers from 256 on."""
+    dtype = torch.promote_types(batch.dtype, torch.float32)
+    return batch.flatten(1).sum(1, dtype=dtype) if batch.ndim > 1 else batch.to(dtype)

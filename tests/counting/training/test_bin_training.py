@@ -198,6 +198,11 @@ def test_the_edges_move_with_the_module_and_half_precision_works():
     assert not loss.state_dict()
     half = loss(torch.tensor([40.0]).bfloat16(), torch.tensor([45]))
     assert half.dtype == torch.bfloat16 and half.item() == pytest.approx(LN(6), rel=0.01)
+    # 515 is no bfloat16, nor is an edge of 514.5: 512 seemed to lie in its bin.
+    loss = BinLoss([0, 514.5, 3000])
+    assert loss(torch.tensor([512.0]).bfloat16(), torch.tensor([515.0])).item() == 3
+    maps = torch.ones(1, 5, 103).bfloat16()
+    assert loss(maps, torch.tensor([513.0])).item() == 2
     meta = BinLoss([0, 10, 50]).to("meta")
     assert meta.edges.device.type == "meta"
 
