@@ -248,7 +248,7 @@ class DensityCounter:
 class FunctionCounter:
     """Counts by a function.
 
-    What it gives beyond counts is known when it has answered once.
+    What it gives beyond counts is known when it has counted once.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ class FunctionCounter:
             self.capabilities |= {POINTS}
         if result.density is not None:
             self.capabilities |= {DENSITY}
-        self.asked = True
+        self.asked |= result.status == OK  # one that declines shows nothing
         return result
 
 
@@ -336,13 +336,14 @@ class FileCounter:
         Raises
         ------
         InputError
-            If the file lacks the image, or the class.
+            If the file lacks the image, or the class, or another image went by the same id.
         """
         context = context or {}
         image_id = str(context.get("image_id"))
         if image_id not in self._ids:
             stored_ids = {stored for stored, _ in self.counts}
-            self._ids |= match_ids([image_id], stored_ids)
+            for stored in match_ids([image_id], stored_ids).values():
+                self._ids[image_id] = self._for_one_image(stored, image_id)
         if image_id not in self._ids:
             raise InputError(
                 f"The predictions of {self.name} have no image {image_id!r}: expected "
@@ -357,6 +358,16 @@ class FileCounter:
             )
         count = self.counts.get((stored_id, prompt), self.counts.get((stored_id, ""), np.nan))
         return CountResult(count, status=SKIPPED if np.isnan(count) else OK, context=context)
+
+    def _for_one_image(self, stored_id: str, image_id: str) -> str:
+        """Return the id on file; raise `InputError` where another image was joined to it."""
+        others = [i for i, of in self._ids.items() if of == stored_id and i != stored_id]
+        if others:
+            raise InputError(
+                f"{others[0]} and {image_id} may both be the image {stored_id!r} of {self.name}: "
+                "name images there with their folders."
+            )
+        return stored_id
 
 
 class VisibleOnly:

@@ -275,6 +275,18 @@ def test_a_table_of_images_and_classes_is_a_counter(tmp_path):
         FileCounter(path)
 
 
+def test_a_count_on_file_is_that_of_one_image(tmp_path):
+    """Images of one name in two folders had the count of the one image on file."""
+    path = tmp_path / "mine.csv"
+    path.write_text("1.jpg,7\nyard/2.jpg,9\n")
+    counter = FileCounter(path)
+    for _ in range(2):
+        assert counter.count(IMAGE, "cars", {"image_id": "gate/1.jpg"}).count == 7
+    assert counter.count(IMAGE, "cars", {"image_id": "yard/2.jpg"}).count == 9
+    with pytest.raises(InputError, match=r"gate/1\.jpg and yard/1\.jpg"):
+        counter.count(IMAGE, "cars", {"image_id": "yard/1.jpg"})
+
+
 def test_an_answer_that_was_cut_off_is_skipped_or_asked_again():
     said = iter([CutOffAnswer("Row 1 has 4, row 2"), "There are 8."])
     given = []
