@@ -14,7 +14,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.counting.capture.making import with_points
-from autoeval.counting.capture.results import TaskResult, collect, measure, read_answers
+from autoeval.counting.capture.results import (
+    TaskResult,
+    collect,
+    group_rows,
+    measure,
+    read_answers,
+)
 from autoeval.counting.capture.split import (
     CaptureItem,
     CaptureSplit,
@@ -23,6 +29,7 @@ from autoeval.counting.capture.split import (
 )
 from autoeval.counting.capture.task_run import TASKS, get_task
 from autoeval.counting.filed_page import merged_notes
+from autoeval.counting.prompting import is_done
 from autoeval.counting.reproduce.printed_grid import (
     DrawnFigure,
     compare_with_print,
@@ -323,23 +330,31 @@ def read_all_answers(folders: Sequence[PathLike]) -> dict[Key, Rows]:
     """
     answers: dict[Key, Rows] = {}
     for folder in map(Path, folders):
-        for split, row in [*_own(folder), *_of_authors(folder)]:
-            model, backoff = str(row.get("model", "model")), row.get("temperature") is not None
-            answers.setdefault((split, model, row["task"], backoff), []).append(row)
+        for split, rows in [*_own(folder), *_of_authors(folder)]:
+            for (model, task), group in group_rows(rows).items():
+                cooled = {row.get("temperature") is not None for row in group if is_done(row)}
+                for row in group:
+                    # a question that failed has no temperature: it is of the run of its file
+                    backoff = (
+                        row.get("temperature") is not None if is_done(row) else cooled == {True}
+                    )
+                    answers.setdefault((split, model, task, backoff), []).append(dict(row))
     return answers
 
 
-def _own(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _own(folder: Path) -> Iterator[tuple[str, Rows]]:
+    """Yield the split and the rows of each file."""
     for split in SPLITS.values():
         for path in sorted((folder / split).rglob("*.jsonl")):
-            yield from ((split, row) for row in read_answers(path))
+            yield split, read_answers(path)
         for path in sorted((folder / split).glob("*/*.json")):
             if path.parent.name in TASKS:
-                yield from ((split, row) for row in read_answers(path, task=path.parent.name))
+                yield split, read_answers(path, task=path.parent.name)
 
 
-def _of_authors(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _of_authors(folder: Path) -> Iterator[tuple[str, Rows]]:
     for path in sorted(folder.rglob("*_results.json")):
         if path.parent.name in FOLDERS and (match := _NAME.fullmatch(path.name)):
-            for row in read_answers(path, task=FOLDERS[path.parent.name]):
-                yield SPLITS[match[2]], {**row, "model": MODELS.get(match[1], match[1])}
+            rows = read_answers(path, task=FOLDERS[path.parent.name])
+            model = MODELS.get(match[1], match[1])
+            yield SPLITS[match[2]], [{**row, "model": model} for row in rows]

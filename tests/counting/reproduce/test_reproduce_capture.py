@@ -124,6 +124,20 @@ def test_answers_with_a_back_off_are_those_of_table_6(root):
     assert figures(root, 2).loc[("Molmo", "synthetic, original"), "own"] == pytest.approx(100 / 6)
 
 
+def test_a_question_that_failed_is_of_the_run_of_its_file(root):
+    """One failed request of a run with a back-off made a run without one, of 100 % in Table 2."""
+    row = {"task": "total-original", "model": "molmo", "image_file": "a.png"}
+    failed = {**row, "status": "failed: HTTP 500", "value": None}
+    given = {**row, "status": "ok", "temperature": 1.0, "value": 5}
+    lines = map(json.dumps, [failed, given, {**given, "image_file": "b.png", "value": 10}])
+    (root / "answers" / "synthetic" / "total-original.jsonl").write_text("\n".join(lines))
+    reproduce(root, "--table", "2", "6")
+    own = figures(root, 6)["own"]
+    assert own["Molmo", "synthetic, original, back-off"] == 0
+    assert pd.isna(own["Molmo", "synthetic, original"])
+    assert pd.isna(figures(root, 2).loc[("Molmo", "synthetic, original"), "own"])
+
+
 @pytest.mark.parametrize("name", "234567")
 def test_printed_differences_and_averages_are_those_of_the_printed_rows(name):
     """Within two hundredths: print rounds after averaging and subtracting."""
