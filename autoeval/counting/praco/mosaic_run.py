@@ -337,7 +337,7 @@ def run_mosaic_test(
 ) -> pd.DataFrame:
     """Count in every mosaic, going on from what the folder holds.
 
-    Mosaics of which a file or the true points have changed are counted again.
+    Mosaics of which a file, the class or the true points have changed are counted again.
 
     Parameters
     ----------
@@ -373,14 +373,17 @@ def run_mosaic_test(
     waiting = [
         recipe
         for recipe in recipes
-        if not _is_answered(cells.get(_key(recipe)), "made_of", made_of[_key(recipe)])
+        if not _is_answered(
+            cells.get(_key(recipe)),
+            {"made_of": made_of[_key(recipe)], "positive_class": recipe.positive_class},
+        )
     ]
     picture = lru_cache(KEPT_IN_MEMORY)(lambda image_id: read_image(paths[image_id]))
     count = partial(_count_mosaics, prompted, images, picture, divisions, made_of)
     bar = announced_bar(len(waiting), "Mosaics", items="mosaics", unit="mosaic")
     for cell in journal.keep(prompted.parts(count, waiting), bar):
         cells[tuple(cell[name] for name in MOSAIC_KEY)] = cell
-    table = pd.DataFrame([cells[_key(recipe)] for recipe in recipes])
+    table = pd.DataFrame([cells[_key(recipe)] | vars(recipe) for recipe in recipes])
     table = table.astype({"upper": np.float64, "lower": np.float64})
     write_table(folder / "mosaics.parquet", table)
     return table
@@ -403,9 +406,13 @@ def _key(recipe: MosaicRecipe) -> tuple[str, str, str]:
     return recipe.positive, recipe.negative, recipe.layout
 
 
-def _is_answered(cell: Cell | None, field: str, value: str) -> bool:
-    """Return whether a cell is done and of the same files; one that says nothing of them is."""
-    return cell is not None and is_done(cell) and cell.get(field, value) == value
+def _is_answered(cell: Cell | None, asked: Mapping[str, str]) -> bool:
+    """Return whether a cell is done, and of what is asked as far as it says so."""
+    return (
+        cell is not None
+        and is_done(cell)
+        and all(cell.get(field, value) == value for field, value in asked.items())
+    )
 
 
 def _made_of(
@@ -472,7 +479,7 @@ def _count_mosaics(
         size = request.image.shape[:2]
         upper, lower = halves(result, size[0], seam)
         cell = vars(recipe) | {"upper": number(upper), "lower": number(lower)}
-        cell |= result_fields(result, prompted.privileged(recipe.positive_class))
+        cell |= result_fields(result, {})  # a counter that is told the class is told this one
         cell["made_of"] = made_of[_key(recipe)]
         if is_done(cell) and not np.isnan(result.count):
             image = images[recipe.positive]
@@ -495,7 +502,8 @@ def run_negative_test(
 ) -> pd.DataFrame:
     """Count every class in every measured image, going on from what the folder holds.
 
-    All classes of an image go to the counter at once. An image whose file changed is counted again.
+    All classes of an image go to the counter at once. An image whose file changed is counted again,
+    and what was counted without the tiles that are wanted.
 
     Parameters
     ----------
@@ -522,12 +530,16 @@ def run_negative_test(
     kept_cells = read_again(prompted.counter, journal.read().values())
     cells = {(cell["image"], cell["class"]): cell for cell in kept_cells}
     kept = counting_set.kept
+
+    def answered(image: CountedImage, name: str) -> bool:
+        cell = cells.get((image.image_id, name))
+        privileged = prompted.privileged(true_class_of(image))
+        if cell is None or not _is_answered(cell, {"file": stamp_of(image.path), **privileged}):
+            return False
+        return divisions is None or cell.get("count") is None or "tiles" in cell
+
     wanted = {
-        image.image_id: [
-            name
-            for name in counting_set.classes
-            if not _is_answered(cells.get((image.image_id, name)), "file", stamp_of(image.path))
-        ]
+        image.image_id: [name for name in counting_set.classes if not answered(image, name)]
         for image in kept
     }
     waiting = [image for image in kept if wanted[image.image_id]]
@@ -557,7 +569,7 @@ def _count_classes(
     requests, files = [], {image.image_id: stamp_of(image.path) for image in images}
     for image in images:
         image_id, classes = image.image_id, wanted[image.image_id]
-        true_class = ", ".join(image.points)  # one, or all of an image of several
+        true_class = true_class_of(image)
         try:
             requests.append(CountRequest(read_image(image.path), classes, image_id, true_class))
         except UnreadableImageError as error:
@@ -568,11 +580,21 @@ def _count_classes(
         for name, result in zip(request.classes, results, strict=True):
             cell: Cell = {"image": request.image_id, "class": name, "count": number(result.count)}
             cell |= {"file": files[request.image_id], **result_fields(result, privileged)}
-            if divisions is not None and is_done(cell):
+            if divisions is not None and cell["count"] is not None:
                 size = request.image.shape[:2]
                 cell["tiles"] = tile_counts(result, *size, divisions=divisions)
             cells.append(cell)
     return cells
+
+
+def true_class_of(image: CountedImage) -> str:
+    """Return what a counter may be told of an image: its class, or all of an image of several.
+
+    Parameters
+    ----------
+    image : CountedImage
+    """
+    return ", ".join(image.points)
 
 
 def count_matrix(table: pd.DataFrame, counting_set: CountingSet) -> pd.DataFrame:
@@ -652,17 +674,16 @@ def ask_once(prompted: PromptedCounter, counting_set: CountingSet) -> None:
     prompted : PromptedCounter
         Other counters, and a function that has given a result, are not called.
     counting_set : CountingSet
-        Of which the first readable image is shown.
+        Of which readable images are shown until one is counted.
     """
-    if getattr(prompted.counter, "asked", True):
-        return
     for image in counting_set.kept:
+        if getattr(prompted.counter, "asked", True) is not False:
+            return
         try:
             picture, name = read_image(image.path), next(iter(image.points))
         except UnreadableImageError:
             continue
         prompted.count([CountRequest(picture, [name], image.image_id, name)])
-        return
 
 
 def failures(items_name: str, table: pd.DataFrame) -> list[str]:

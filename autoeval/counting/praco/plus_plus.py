@@ -257,7 +257,8 @@ def evaluate_multi_class(
     table = run_negative_test(prompted, counting_set, folder, divisions=grid)
     if placed:
         answered = table.dropna(subset=["count"]).set_index(["image", "class"])
-        places = _localised(answered["tiles"].to_dict(), counting_set, divisions)
+        tiles = answered["tiles"].to_dict() if len(answered) else {}
+        places = _localised(tiles, counting_set, divisions)
     notes = tuple(failures("prompts", table))
     counts, truth = count_matrix(table, counting_set), counting_set.class_counts()
     return PlusPlusResult(prompted.counter.name, counts, truth, places, mode, notes)

@@ -7,10 +7,22 @@ import pandas as pd
 import pytest
 
 from autoeval.counting.counters import CountResult
-from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.praco.mosaic_run import tile_counts, tiles_of_points
-from autoeval.counting.praco.plus_plus import plus_plus, plus_plus_by_image, tiles_on_file
+from autoeval.counting.counters.adapters import FunctionCounter
+from autoeval.counting.praco.data import CountedImage, CountingSet, load_fsc147
+from autoeval.counting.praco.mosaic_run import (
+    draw_pairs,
+    evaluate_counter,
+    tile_counts,
+    tiles_of_points,
+)
+from autoeval.counting.praco.plus_plus import (
+    evaluate_multi_class,
+    plus_plus,
+    plus_plus_by_image,
+    tiles_on_file,
+)
 from autoeval.counting.praco.praco_measures import localised
+from autoeval.counting.prompting import PromptedCounter
 from autoeval.errors import InputError
 
 CLASSES = ["a", "b", "c", "d"]
@@ -96,3 +108,43 @@ def test_localised_by_hand():
     assert (places["TP"], places["FP"]) == (5, 2)
     with pytest.raises(InputError, match="not counts only"):
         tile_counts(CountResult(3.0), 9, 9, divisions=1)
+
+
+def test_what_was_counted_without_tiles_is_counted_again(fsc147, tmp_path, stub_counter):
+    """The test of single classes leaves counts without tiles in the folder of the model."""
+    data, folder = load_fsc147(fsc147), tmp_path / "model"
+    evaluate_counter(PromptedCounter(stub_counter()), data, [], folder, settings={})
+    counter = stub_counter()
+    measures = [
+        evaluate_multi_class(PromptedCounter(counter), data, into, settings={}).measures()
+        for into in (folder, folder, tmp_path / "fresh")
+    ]
+    assert len(counter.asked) == 2 * 12, "four images of three classes in two folders, once"
+    assert measures[0]["localised MAE macro"] > 0 and measures[0] == measures[1] == measures[2]
+
+
+def test_a_function_that_declines_the_first_image_still_says_where_it_counts(fsc147, tmp_path):
+    """Its localised measures, and the mosaics of a run that goes on, were left out."""
+    data = load_fsc147(fsc147)
+
+    def places(image, prompt):
+        return None if prompt == "a" else [[0.5, 1.0], [1.5, 1.0]]
+
+    counted = PromptedCounter(FunctionCounter(places, name="f"))
+    result = evaluate_multi_class(counted, data, tmp_path / "f", settings={})
+    assert result.localised is not None and result.localised["class"].tolist() == ["b", "c"]
+    assert result.measures()["localised MAE macro"] == (2 + 3) / 2
+    for _ in range(2):
+        counted = PromptedCounter(FunctionCounter(places, name="f"))
+        again = evaluate_counter(counted, data, draw_pairs(data), tmp_path / "g", settings={})
+        assert again.mosaics is not None and again.undefined()["mosaics without a count"] == 4
+
+
+def test_a_counter_that_declines_every_prompt_has_no_localised_measure(
+    fsc147, tmp_path, stub_counter
+):
+    counter = stub_counter()
+    counter.count = lambda image, prompt, context=None: CountResult(np.nan, status="skipped")
+    data = load_fsc147(fsc147)
+    result = evaluate_multi_class(PromptedCounter(counter), data, tmp_path / "n", settings={})
+    assert np.isnan(result.measures()["localised MAE macro"])

@@ -94,8 +94,9 @@ def test_the_true_class_is_told_only_on_request_and_recorded(
     table = negatives(counter, "some {}", reference=True)
     assert {c["positive_class"] for c in counter.contexts[:3]} == {"some a"}
     assert table["positive_class"].tolist()[:4] == ["some a"] * 3 + ["some b"]
-    mosaics = mosaics_of(counter, reference=True)
+    mosaics = mosaics_of(counter, prompt="some {}", reference=True)
     assert (mosaics["positive_class"] == ["a", "a", "b", "b", "c", "c", "a", "a"]).all()
+    assert counter.contexts[-1]["positive_class"] == "some a"
     silent = stub_counter()
     run_negative_test(PromptedCounter(silent), counting_set, tmp_path / "other")
     assert "positive_class" not in silent.contexts[0]
@@ -147,6 +148,33 @@ def test_what_has_changed_is_asked_again(fsc147, counting_set, negatives, mosaic
     )
     assert {name.split()[0] for name, _ in counter.asked} == {changed[0].image_id}
     assert len(table) == len(recipes)
+
+
+def test_an_image_of_another_class_is_asked_about_again(
+    counting_set, negatives, mosaics_of, tmp_path, stub_counter
+):
+    """Mosaics went on with the counts of the class that their upper image had before."""
+    recipes = draw_pairs(counting_set)
+    mosaics_of(stub_counter(), recipes)
+    new = {"a": "z", "b": "b", "c": "c"}
+    renamed = [
+        replace(r, positive_class=new[r.positive_class], negative_class=new[r.negative_class])
+        for r in recipes
+    ]
+    counter = stub_counter(lambda prompt, context: 8)
+    table = mosaics_of(counter, renamed)
+    assert [prompt for _, prompt in counter.asked] == ["z"] * 4
+    assert table["upper"].tolist() == [8, 8, 3, 3, 3, 3, 8, 8]
+    assert table["positive_class"].tolist() == [r.positive_class for r in renamed]
+    assert table["negative_class"].tolist() == [r.negative_class for r in renamed]
+    negatives(stub_counter(), reference=True)
+    first, *others = counting_set.images
+    changed = replace(
+        counting_set, images=(replace(first, points={"c": first.points["a"]}), *others)
+    )
+    counter = stub_counter()
+    run_negative_test(PromptedCounter(counter, reference=True), changed, tmp_path)
+    assert counter.asked == [("1.jpg", name) for name in "abc"]
 
 
 def test_counts_only_take_no_mosaics_and_an_unknown_class_ends_the_run(
