@@ -30,6 +30,8 @@ from autoeval.counting.prompting import (
     ask_until_read,
     is_done,
     lock_of,
+    number,
+    result_fields,
     unless_all_fail,
 )
 from autoeval.errors import InputError
@@ -246,8 +248,9 @@ def _answer(
             else:
                 answer = counter.count(image, query.question, query.context)
                 result = as_result(answer, counter.name, query.context)
-                value = None if np.isnan(result.count) else float(result.count)
-                row |= {"status": result.status, "value": value, "warnings": list(result.warnings)}
+                status = result_fields(result, {})["status"]  # of NaN or infinity, a failure
+                row |= {"status": status, "value": number(result.count)}
+                row["warnings"] = list(result.warnings)
     except Exception as error:
         if isinstance(error, InputError) and not isinstance(error, UnreadableImageError):
             raise

@@ -246,8 +246,9 @@ def ask_counters(
     if not any(capture_task.oracle_fact == FOUND for capture_task in tasks):
         refuse_given({"found": found}, "is for --task hybrid: give that, too.")
     book = load_prompts(None if prompts is None else Path(prompts), model=prompts_of or "default")
+    reader, read_by = load_extractor(extractor, book.templates)
     options = RunOptions(
-        extractor=load_extractor(extractor, book.templates),
+        extractor=reader,
         temperatures=BACKOFF if asking.get("backoff") else (None,),
         workers=asking.get("workers") or 1,
         inpainter=load_inpainter(inpainter) if inpainter else None,
@@ -259,7 +260,7 @@ def ask_counters(
     failed = 0
     for model, settings in loaded:
         folder = Path(work_dir) / folder_name(model.name)
-        settings |= {"extractor": extractor, "inpainter": inpainter, **wording}
+        settings |= {"extractor": read_by, "inpainter": inpainter, **wording}
         check_same_run(folder / "settings.json", settings)
         for capture_task in tasks:
             note_limit(folder, capture_task.name, limit)

@@ -212,12 +212,14 @@ def load_counters(
             model.temperatures = BACKOFF  # type: ignore[attr-defined]
             settings["backoff"] = True
         if extractor:
-            model.extractor = load_extractor(extractor)  # type: ignore[attr-defined]
-            settings["extractor"] = extractor
+            reader, settings["extractor"] = load_extractor(extractor)
+            model.extractor = reader  # type: ignore[attr-defined]
     return loaded
 
 
-def load_extractor(path: PathLike | None, templates: Mapping[str, Any] | None = None) -> Extractor:
+def load_extractor(
+    path: PathLike | None, templates: Mapping[str, Any] | None = None
+) -> tuple[Extractor, dict[str, Any] | None]:
     """Return what reads answers: rules, or the model of a config with the prompt ``extract``.
 
     Parameters
@@ -226,6 +228,11 @@ def load_extractor(path: PathLike | None, templates: Mapping[str, Any] | None = 
         Config of a counter that answers questions; None for rules.
     templates : mapping, optional
         Prompts; by default those that come with CAPTURe.
+
+    Returns
+    -------
+    tuple of callable and dict or None
+        The second is what the reading depends on, as `load_counter` returns it; None for rules.
 
     Raises
     ------
@@ -238,16 +245,16 @@ def load_extractor(path: PathLike | None, templates: Mapping[str, Any] | None = 
     from autoeval.words import listed
 
     if path is None:
-        return extract_count
+        return extract_count, None
     templates = load_prompts().templates if templates is None else templates
-    counter, _ = load_counter(path)
+    counter, settings = load_counter(path)
     ask = getattr(counter, "ask", None)
     if ask is None or "extract" not in templates:
         raise InputError(
             f"--extractor {path} needs a counter that answers questions, and the prompts need "
             f"'extract' ({listed(list(templates))} are there)."
         )
-    return ModelExtractor(ask, templates["extract"])
+    return ModelExtractor(ask, templates["extract"]), settings
 
 
 def reproduce(

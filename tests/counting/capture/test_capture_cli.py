@@ -193,6 +193,9 @@ def test_a_model_may_read_the_answers(split, tmp_path, serve):
     assert {row["value"] for row in rows} == {6}
     asked = reader.requests[0][2]["messages"][0]["content"][0]["text"]
     assert asked.endswith("a good many") and "-1" in asked
+    config.write_text(config.read_text().replace('"reader"', '"another"'))
+    again = capture(*words, "--cfg-options", f"counter.url={speaker.url}")
+    assert again == 2, "answers that another model reads do not go into one folder"
     assert capture(*words[:-1], CONFIGS / "visible_only.py") == 2
 
 

@@ -18,7 +18,7 @@ from autoeval.counting.capture.task_run import (
     load_prompts,
     run_task,
 )
-from autoeval.counting.counters.adapters import TextCounter, VisibleOnly
+from autoeval.counting.counters.adapters import FunctionCounter, TextCounter, VisibleOnly
 from autoeval.counting.counters.endpoint import EndpointError
 from autoeval.counting.prompting import BACKOFF, CellJournal
 from autoeval.errors import InputError
@@ -262,6 +262,19 @@ def test_an_endpoint_that_is_gone_or_refuses_ends_the_run_and_answers_stay(split
     with pytest.raises(InputError, match="the key is refused"):
         run(split, "total-occluded", Speaker(refuse), journal)
     assert run(split, "total-occluded", Speaker(lambda n: "6"), journal).reused >= 4
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_count_that_is_not_finite_is_a_failure(split, journal, bad):
+    """It was an answer that nobody asked for again, and a skipped one in the report."""
+    given = [bad] * 3 + [6.0] * 7
+    counter = FunctionCounter(lambda image, prompt: given.pop(0), name="f")
+    task, book = get_task("total-original"), load_prompts()
+    counts = run_task(split, task, counter, book, journal)
+    assert counts.answered == 7 and len(counts.failed) == 3 and counts.skipped == 0
+    given += [6.0] * 3
+    assert run_task(split, task, counter, book, journal).answered == 3
+    assert {row["value"] for row in journal.read().values()} == {6.0}
 
 
 def test_counters_without_speech_get_the_name_and_the_facts_they_need(split, journal):
