@@ -274,7 +274,7 @@ def is_done(cell: Mapping[str, Any]) -> bool:
 
 
 def check_different_names(names: Sequence[str]) -> None:
-    """Refuse two models with one name.
+    """Refuse two models with one name, or with names of one folder.
 
     Parameters
     ----------
@@ -283,9 +283,10 @@ def check_different_names(names: Sequence[str]) -> None:
     Raises
     ------
     InputError
-        If one comes twice.
+        If one comes twice, or two are the same in `folder_name`.
     """
-    twice = sorted({name for name in names if names.count(name) > 1})
+    folders = [folder_name(name) for name in names]
+    twice = sorted({name for name in names if folders.count(folder_name(name)) > 1})
     if twice:
         raise InputError(
             f"Models need different names, but {listed(twice)} came twice: set `name` in the "

@@ -384,8 +384,8 @@ def load_coco_classes(
     Raises
     ------
     InputError
-        If a file is malformed, a category of a mapping or an image to keep is not in it, or no
-        image is left.
+        If a file is malformed, a category of a mapping or an image to keep is not in it, no image
+        is left, or two have one id.
     """
     images: list[CountedImage] = []
     warnings: list[str] = []
@@ -406,6 +406,12 @@ def load_coco_classes(
         classes += mapping.values()
     if not images:
         raise InputError(f"No image is left of {listed([str(p.ann_file) for p in parts])}.")
+    times = Counter(image.image_id for image in images)
+    if twice := [image_id for image_id, n in times.items() if n > 1]:
+        raise InputError(
+            f"{len(twice)} images of {listed([str(p.ann_file) for p in parts])} have the name of "
+            f"another ({listed(twice)}): give the parts of the config different names."
+        )
     ordered = tuple(dict.fromkeys([*classes, *prompt_only]))
     return CountingSet(name, ordered, tuple(images), warnings=tuple(warnings))
 

@@ -184,6 +184,17 @@ def test_a_crowd_a_missing_image_and_wrong_options_are_named(tmp_path):
         single_class(load_coco_classes([only_dogs]))
 
 
+def test_images_of_two_parts_that_have_one_name_are_refused(tmp_path):
+    write_boxes(tmp_path / "x.json", ["1.jpg"], ["a", "b"], [("1.jpg", "a", [0, 0, 2, 2])])
+    write_boxes(tmp_path / "y.json", ["1.jpg"], ["a", "b"], [("1.jpg", "b", [0, 0, 2, 2])])
+    parts = [CocoPart(tmp_path / name, tmp_path) for name in ("x.json", "y.json")]
+    with pytest.raises(InputError, match=r"1 images of .* \(1\.jpg\)"):
+        load_coco_classes(parts, need_images=False)
+    parts = [CocoPart(tmp_path / f"{n}.json", tmp_path, name=n) for n in "xy"]
+    images = load_coco_classes(parts, need_images=False).images
+    assert [(im.image_id, im.category) for im in images] == [("x/1.jpg", "a"), ("y/1.jpg", "b")]
+
+
 def test_the_shipped_config_of_photographs(shared):
     """51 pictures of vehicles, 76 of people, and ten classes that are in none."""
     config = Path(__file__).resolve().parents[3] / "configs/counting/praco/vehicle_person.py"

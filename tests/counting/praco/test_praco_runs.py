@@ -19,7 +19,11 @@ from autoeval.counting.praco.mosaic_run import (
     run_mosaic_test,
     run_negative_test,
 )
-from autoeval.counting.prompting import PromptedCounter, check_same_run
+from autoeval.counting.prompting import (
+    PromptedCounter,
+    check_different_names,
+    check_same_run,
+)
 from autoeval.errors import InputError
 
 
@@ -211,6 +215,12 @@ def test_density_maps_below_zero(mosaics_of):
 
     table = mosaics_of(Density())
     assert (table["upper"] == -2).all() and (table["lower"] == 3).all(), "clamped by the measures"
+
+
+def test_two_models_do_not_share_a_folder():
+    check_different_names(["a b", "a-b", "A_b"])
+    with pytest.raises(InputError, match="a b, a/b came twice"):
+        check_different_names(["a b", "c", "a/b"])
 
 
 def test_other_settings_do_not_share_a_folder(tmp_path):
