@@ -19,6 +19,7 @@ they are most of what is left; and what no score shows may have changed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
@@ -564,7 +565,8 @@ class Regression:
         share = weights.sum()  # of the categories that are not 0 by definition
         if not share > 0:
             return without_boxes(self.target)
-        value = weights @ np.clip(self.distribution(rows).mean, 0, 1)
+        # exact, so that no order of the categories moves the last digit
+        value = math.fsum(weights * np.clip(self.distribution(rows).mean, 0, 1))
         of_mean = self.distribution(rows, weights[None] / share, unseen=unseen)
         of_mean = replace(of_mean, means=share * of_mean.means, stds=share * of_mean.stds)
         return predict_intervals(of_mean, self.level, np.array([value]))[0]
