@@ -439,13 +439,31 @@ def _rtdetr(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> F
 def _yolov8(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:
     """Read columns of cxcywh and scores of all categories; further ones are of masks."""
     rows = next(o for o in outputs if o.ndim == 3)[0].T
-    return _suppressed(rows[:, :4], rows[:, 4 : 4 + n], options)
+    return _suppressed(_of_places(rows, side), rows[:, 4 : 4 + n], options)
 
 
 def _yolov5(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:
     """Read rows of cxcywh, objectness, and scores of all categories given an object."""
     rows = next(o for o in outputs if o.ndim == 3)[0]
-    return _suppressed(rows[:, :4], rows[:, 4:5] * rows[:, 5 : 5 + n], options)
+    return _suppressed(_of_places(rows, side), rows[:, 4:5] * rows[:, 5 : 5 + n], options)
+
+
+def _of_places(rows: np.ndarray, side: tuple) -> np.ndarray:
+    """Return the boxes (N, 4) of the places of a YOLO, which lie all over its input.
+
+    Raises
+    ------
+    ValueError
+        If none lies beyond an eighth: a YOLOX gives them as offsets from its places, others as
+        shares of the input.
+    """
+    farthest = rows[:, :2].max()
+    if farthest < max(side) / 8:
+        raise ValueError(
+            f"no box lies beyond {farthest:.3g} of {max(side)} pixels, so they are not in pixels: "
+            "export the decoded boxes (YOLOX: tools/export_onnx.py --decode_in_inference)"
+        )
+    return rows[:, :4]
 
 
 def _suppressed(boxes: np.ndarray, scores: np.ndarray, options: Mapping[str, Any]) -> Found:

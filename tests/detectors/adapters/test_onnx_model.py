@@ -231,6 +231,20 @@ def test_a_layout_that_the_outputs_cannot_have_is_refused(made, given, tmp_path)
         found_in(path, layout=given)
 
 
+@pytest.mark.parametrize(
+    "boxes", [[[0.4, -0.2, 0.7, -0.3], [1.2, 0.1, 0.2, 0.9]], [[0.25, 0.5, 0.25, 0.125]]]
+)
+@pytest.mark.parametrize("layout", ["yolov5", "yolov8"])
+def test_boxes_that_are_not_in_pixels_are_refused(layout, boxes, tmp_path):
+    """Offsets from places and logarithms of sizes, as YOLOX exports them; shares of the input."""
+    confident = np.full((len(boxes), 3 + (layout == "yolov5")), 0.9)
+    rows = padded(np.hstack([boxes, confident]))
+    outputs = {"output": rows if layout == "yolov5" else rows.transpose(0, 2, 1)}
+    path = write(tmp_path / "raw.onnx", outputs)
+    with pytest.raises(InputError, match="of 80 pixels, so they are not in pixels: export"):
+        found_in(path)
+
+
 def test_no_category_is_left_out_in_silence(tmp_path):
     """Two words for scores of three categories, whatever the layout is said to be."""
     path = write(tmp_path / "a.onnx", yolov8(), meta={"names": "{0: 'car', 1: 'bus'}"})
