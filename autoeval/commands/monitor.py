@@ -184,9 +184,12 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
         The run.
     """
     from autoeval.io.predictions.formats import SUFFIXES
+    from autoeval.monitoring.monitor_store import ROOT, MonitorStore
     from autoeval.monitoring.read_sites import LISTS
 
     typed = invocation.values
+    store = MonitorStore(typed["work_dir"])
+    notes = store.files() if typed["predictions"] and store.path.exists() else {}
     of_one = ["predictions", "images", "img_dir", *(["reference"] if typed["predictions"] else [])]
     commands, folders = {}, list[Path]()
     for site in monitored.alarms:
@@ -223,7 +226,11 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
         while (folder := unused_folder(Path("work_dirs") / name)) in folders:  # of a/b and a_b
             name += "_"
         folders.append(folder)
-        n_images = int(site.history["n_images"].sum())
+        # images of the history may be gone: a plan draws of what the file names, or the folder has
+        folder_of = "" if site.name == ROOT else f"{site.name}/"
+        n_there = sum(name.startswith(folder_of) for name in monitored.pictures)
+        n_there = notes.get(site.name, {}).get("n_images", n_there) or N_LABELS
+        n_images = min(int(site.history["n_images"].sum()), n_there)
         words += ["--n", n_images] if n_images < N_LABELS else []
         words += ["--work-dir", folder]
         commands[site.name] = shlex.join(map(str, words))

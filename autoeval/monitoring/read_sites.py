@@ -232,7 +232,8 @@ class ResultsReader:
         images : list of CameraImage
             The images of the file.
         note : dict
-            ``warnings`` of the file, its ``sites``, and ``floor`` and ``unseen``, see `Site`.
+            ``warnings`` of the file, its ``sites``, ``n_images``, and ``floor`` and ``unseen``, see
+            `Site`.
 
         Raises
         ------
@@ -284,8 +285,8 @@ class ResultsReader:
             )
             warnings.append(Notice("images-no-longer-named", text))
         sites = sorted({image.site for image in images})
-        note = {"warnings": codes_of(warnings), "sites": sites, "unseen": site.unseen}
-        return images, {**note, "floor": site.floor}
+        note = {"warnings": codes_of(warnings), "sites": sites, "n_images": len(images)}
+        return images, {**note, "unseen": site.unseen, "floor": site.floor}
 
 
 def _rows_of_images(boxes: Boxes) -> list[np.ndarray]:

@@ -16,6 +16,7 @@ from autoeval.commands.estimate import after_estimate, after_fit
 from autoeval.commands.monitor import label_commands
 from autoeval.comparison.comparison import Gate, Loss
 from autoeval.labels import PLAN
+from autoeval.monitoring.monitor_store import MonitorStore
 
 OTHERWISE = {"estimator", "work_dir", "seed", "verbose"}  # of the next command, not of these boxes
 
@@ -24,7 +25,7 @@ def typed(command, **values):
     """Every option of a command that `label plan` has, too, typed with a word of its own."""
     options, plan = options_of(COMMANDS[command]), options_of(COMMANDS["label plan"])
     words = {name: [options[name].typed[0], f"{name}!"] for name in options if name in plan}
-    given = dict.fromkeys(options) | values
+    given = dict.fromkeys(options) | {"work_dir": "nowhere"} | values
     words |= {name: [options[name].typed[0], str(value)] for name, value in values.items()}
     return Invocation(given, words, "")
 
@@ -68,7 +69,7 @@ def test_after_an_alarm(tmp_path, by_files):
     (tmp_path / "gate.json").write_text("[]")
     values = {"predictions": str(tmp_path)} if by_files else {"images": str(tmp_path)}
     invocation = typed("monitor", estimator="e.parquet", **values)
-    monitored = SimpleNamespace(alarms=[site_with_alarm("gate")])
+    monitored = monitored_with("gate")
     step = label_commands(invocation, monitored)["gate"]
     but = {"predictions", "images", "img_dir", *(["reference"] if by_files else [])}
     expect_repeated(step, invocation.words, OTHERWISE | but)
@@ -80,7 +81,7 @@ def test_there_is_no_step_where_the_images_of_all_sites_are_in_one_list(tmp_path
     (tmp_path / "all.txt").write_text("gate/1.jpg\n")
     images = str(tmp_path / "all.txt")
     invocation = typed("monitor", estimator="e", predictions=str(tmp_path), images=images)
-    assert not label_commands(invocation, SimpleNamespace(alarms=[site_with_alarm("gate")]))
+    assert not label_commands(invocation, monitored_with("gate"))
 
 
 @pytest.mark.parametrize("name", ["boxes.json", "boxes.parquet", "boxes.jsonl.gz", "folder"])
@@ -118,8 +119,11 @@ def test_a_plan_is_enlarged_to_no_more_images_than_there_are(tmp_path, n_labelle
     assert shlex.split(step)[-2:] == (["--n", n] if n else [])
 
 
-def site_with_alarm(name, n_images=(30, 30)):
-    return SimpleNamespace(name=name, history=pd.DataFrame({"n_images": n_images}))
+def monitored_with(*names, n_images=(30, 30), pictures=()):
+    """A run with an alarm at each of these sites."""
+    history = pd.DataFrame({"n_images": n_images})
+    alarms = [SimpleNamespace(name=name, history=history) for name in names]
+    return SimpleNamespace(alarms=alarms, pictures=dict.fromkeys(pictures))
 
 
 def test_each_site_has_a_folder_of_labels_of_its_own(tmp_path):
@@ -127,7 +131,7 @@ def test_each_site_has_a_folder_of_labels_of_its_own(tmp_path):
     for name in names:
         (tmp_path / name).mkdir(parents=True)
     invocation = typed("monitor", estimator="e.parquet", images=str(tmp_path))
-    monitored = SimpleNamespace(alarms=[site_with_alarm(name) for name in names])
+    monitored = monitored_with(*names)
     steps = label_commands(invocation, monitored)
     assert len({shlex.split(step)[-1] for step in steps.values()}) == len(names)
     assert not any("--n" in shlex.split(step) for step in steps.values())
@@ -141,6 +145,22 @@ def test_the_plan_of_a_site_is_no_earlier_one_and_of_no_more_images_than_there_a
     (tmp_path / "sites/roof").mkdir(parents=True)
     (tmp_path / "work_dirs/labels_roof").mkdir(parents=True)
     invocation = typed("monitor", estimator="e.parquet", images="sites")
-    monitored = SimpleNamespace(alarms=[site_with_alarm("roof", [8, 4])])
+    monitored = monitored_with("roof", n_images=(8, 4))
     command = shlex.split(label_commands(invocation, monitored)["roof"])
     assert command[-4:] == ["--n", "12", "--work-dir", "work_dirs/labels_roof_2"]
+
+
+def test_the_plan_of_a_site_draws_no_more_images_than_are_still_there(tmp_path, monkeypatch):
+    """Of sixty that were observed: a file that is written anew, a folder that was emptied."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sites/roof").mkdir(parents=True)
+    (tmp_path / "sites/roof.json").write_text("[]")
+    pictures = [f"roof/{k}.jpg" for k in range(7)] + [f"gate/{k}.jpg" for k in range(30)]
+    for values, n in (({"images": "sites"}, 7), ({"predictions": "sites"}, 11)):
+        invocation = typed("monitor", estimator="e.parquet", work_dir="kept", **values)
+        if "predictions" in values:
+            note = {"warnings": [], "sites": ["roof"], "n_images": n, "unseen": 0.0, "floor": 0.0}
+            MonitorStore("kept").add([], file=("roof", "stamp", note))
+        monitored = monitored_with("roof", pictures=pictures if "images" in values else ())
+        command = shlex.split(label_commands(invocation, monitored)["roof"])
+        assert command[command.index("--n") + 1] == str(n)
