@@ -261,7 +261,8 @@ def _of_files(
                 else evaluate_table(folder, counting_set, mode=mode)
             )
             continue
-        models = find_released(folder, counting_set.name, multi_class=multi_class)
+        left_out: dict[str, list[str]] = {}
+        models = find_released(folder, counting_set.name, left_out, multi_class=multi_class)
         if not models:
             form = f"Inference_Test1_MODEL_{counting_set.name}.csv"
             more = f" or multiclass_MODEL_{counting_set.name}1.csv" if multi_class else ""
@@ -275,6 +276,7 @@ def _of_files(
                 if multi_class
                 else evaluate_files(path.parent, model, counting_set, mode=mode)
             )
+            results[-1].notes += tuple(left_out.get(model, ()))
     return results
 
 

@@ -16,7 +16,7 @@ from autoeval.counting.predictions import (
     join_truth,
     odd_predictions,
 )
-from autoeval.counting.true_counts import GroundTruth, ImageTruth, beyond
+from autoeval.counting.true_counts import GroundTruth, beyond
 from autoeval.errors import InputError
 from autoeval.io.images import image_size
 from autoeval.runtime.files import PathLike, read_json
@@ -92,7 +92,10 @@ def evaluate_points(
     common_ids = [i for i, image in predicted.items() if image is not None and i in with_points]
     if not common_ids:
         raise InputError(f"{name}: no image has true and predicted points.")
-    predicted = in_frame_of_truth(name, {i: predicted[i] for i in common_ids}, truth, rescale) | {
+    common = {i: predicted[i] for i in common_ids}
+    sizeless_ids = [i for i, p in common.items() if p and not p.size and not truth.images[i].size]
+    on_disk = {i: size for i in sizeless_ids if (size := size_in(images, i))}
+    predicted = in_frame_of_truth(name, common, truth, rescale, on_disk=on_disk) | {
         i: image for i, image in predicted.items() if i not in set(common_ids)
     }
     sizeless, small, lone = list[str](), list[str](), list[str]()
@@ -102,7 +105,7 @@ def evaluate_points(
             assert image is not None and true is not None
             for match in matches:
                 match.update(true, image.points)
-            size = truth.images[image_id].size or image.size or size_in(images, image_id)
+            size = truth.images[image_id].size or image.size or on_disk.get(image_id)
             if size is None:
                 sizeless.append(image_id)
             elif min(size) < SMALLEST:
@@ -169,6 +172,8 @@ def in_frame_of_truth(
     predicted: Mapping[str, ImagePoints | None],
     truth: GroundTruth,
     rescale: bool,
+    *,
+    on_disk: Mapping[str, tuple[int, int]],
 ) -> dict[str, ImagePoints | None]:
     """Return the predictions with points in the pixels of the truth.
 
@@ -184,6 +189,8 @@ def in_frame_of_truth(
         With points.
     rescale : bool
         Whether points are scaled from one size to another.
+    on_disk : mapping of str to (int, int)
+        Height and width of the files of images whose size neither side states.
 
     Raises
     ------
@@ -196,7 +203,12 @@ def in_frame_of_truth(
         for i, (image, true_size) in pairs.items()
         if image.size and true_size.size and image.size != true_size.size
     }
-    _check_reach(name, pairs)
+    true_points = [
+        (t.points, p.size or on_disk.get(i)) for i, (p, t) in pairs.items() if not t.size
+    ]
+    _check_reach(name, "true", true_points)
+    points = [(p.points, t.size or on_disk.get(i)) for i, (p, t) in pairs.items() if not p.size]
+    _check_reach(name, "predicted", points)
     if not differing:
         return dict(predicted)
     shown = "; ".join(
@@ -226,25 +238,23 @@ def in_frame_of_truth(
     return scaled
 
 
-def _check_reach(name: str, pairs: Mapping[str, tuple[ImagePoints, ImageTruth]]) -> None:
-    """Raise `InputError` where many points lie beyond the size that the other side states."""
-    for whose, tables in (
-        ("true", [(t.points, p.size) for p, t in pairs.values() if not t.size and p.size]),
-        ("predicted", [(p.points, t.size) for p, t in pairs.values() if t.size and not p.size]),
-    ):
-        sized_points = [
-            (points, size) for points, size in tables if points is not None and len(points)
-        ]
-        n = sum(len(points) for points, _ in sized_points)
-        outside = sum(int(beyond(points, size).sum()) for points, size in sized_points if size)
-        if outside > MOST_BEYOND * max(n, 1):
-            reach = max((points.max(0).tolist() for points, _ in sized_points), key=sum)
-            sizes = sorted({size for _, size in sized_points if size})
-            raise InputError(
-                f"{name}: {outside} of {n} {whose} points lie outside the images, whose sizes are "
-                f"{listed([f'{h} x {w}' for h, w in sizes], most=3)} (height x width), and reach "
-                f"x = {reach[0]:g}, y = {reach[1]:g}: they are of another frame."
-            )
+def _check_reach(
+    name: str, whose: str, tables: Sequence[tuple[np.ndarray | None, tuple[int, int] | None]]
+) -> None:
+    """Raise `InputError` where many points lie beyond the only size that is known."""
+    sized_points = [
+        (points, size) for points, size in tables if points is not None and len(points) and size
+    ]
+    n = sum(len(points) for points, _ in sized_points)
+    outside = sum(int(beyond(points, size).sum()) for points, size in sized_points)
+    if outside > MOST_BEYOND * max(n, 1):
+        reach = max((points.max(0).tolist() for points, _ in sized_points), key=sum)
+        sizes = sorted({size for _, size in sized_points})
+        raise InputError(
+            f"{name}: {outside} of {n} {whose} points lie outside the images, whose sizes are "
+            f"{listed([f'{h} x {w}' for h, w in sizes], most=3)} (height x width), and reach "
+            f"x = {reach[0]:g}, y = {reach[1]:g}: they are of another frame."
+        )
 
 
 def evaluate_maps(
@@ -266,9 +276,12 @@ def evaluate_maps(
     Raises
     ------
     InputError
-        If a map cannot be read.
+        If a map cannot be read, or true points lie beyond the images.
     """
     game, sizeless, broken = GameScore(LEVELS), list[str](), list[str]()
+    unsized = {i: t.points for i, t in truth.images.items() if i in maps and not t.size}
+    on_disk = {i: size_in(images, i) for i in unsized}
+    _check_reach(name, "true", [(points, on_disk[i]) for i, points in unsized.items()])
     for image_id, density in read_maps(maps):
         true = truth.images.get(image_id)
         if true is None or true.points is None:
@@ -276,7 +289,7 @@ def evaluate_maps(
         if not np.isfinite(density).all():
             broken.append(image_id)
             continue
-        size = true.size or size_in(images, image_id)
+        size = true.size or on_disk[image_id]
         if size is None or min(*size, *density.shape) < SMALLEST:
             sizeless.append(image_id)
         else:

@@ -85,13 +85,21 @@ def write_released(
     return written
 
 
-def find_released(folder: PathLike, split: str, *, multi_class: bool = False) -> dict[str, Path]:
+def find_released(
+    folder: PathLike,
+    split: str,
+    warnings: dict[str, list[str]] | None = None,
+    *,
+    multi_class: bool = False,
+) -> dict[str, Path]:
     """Find the negative-label file of each model in a folder and the folders within it.
 
     Parameters
     ----------
     folder : path-like
     split : str
+    warnings : dict of str to list of str, optional
+        Receives by model which of its files are left out.
     multi_class : bool
         Whether ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well.
 
@@ -107,7 +115,10 @@ def find_released(folder: PathLike, split: str, *, multi_class: bool = False) ->
     for path in [*sorted(folder.glob("*.csv")), *sorted(folder.glob("*/*.csv"))]:
         for pattern in patterns:
             if match := pattern.fullmatch(path.name):
-                files.setdefault(match.group(1), path)
+                kept = files.setdefault(match.group(1), path)
+                if kept != path and warnings is not None:
+                    text = f"{path} is left out: {kept} was read"
+                    warnings.setdefault(match.group(1), []).append(text)
     return files
 
 

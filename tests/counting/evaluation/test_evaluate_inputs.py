@@ -209,6 +209,27 @@ def test_points_beyond_the_only_size_that_is_known_are_of_another_frame(folder, 
     assert "1 of 2 predicted points" in capsys.readouterr().err
 
 
+def test_points_beyond_images_on_disk_are_of_another_frame(folder, capsys):
+    """GAME put all of them into its last tile, and found them in one place."""
+    cv2.imwrite(str(folder / "a.png"), np.zeros((64, 64, 3), np.uint8))
+    (folder / "bins.json").write_text("[0, 5]")
+    (folder / "maps").mkdir()
+    np.save(folder / "maps" / "a.npy", np.full((8, 8), 3 / 64))
+    given = ["--truth", "truth.json", "--bins", "bins.json", "--images", folder]
+    true, found = [[60, 60], [5, 5], [30, 9]], [[60, 5], [5, 60], [30, 62]]
+    for scale, code in ((1, 0), (10, 2)):
+        for name, points in (("truth", true), ("net", found)):
+            scaled = [[scale * x, scale * y] for x, y in points]
+            (folder / f"{name}.json").write_text(json.dumps({"a": scaled}))
+        for predictions in ("net.json", "maps"):
+            assert evaluate(predictions, *given) == code
+            text = "2 of 3 true points lie outside the images, whose sizes are 64 x 64"
+            assert (text in capsys.readouterr().err) == (code == 2)
+            if predictions == "net.json" and code == 0:
+                table = pd.read_csv("count_evaluation/localisation.csv", index_col="measure")
+                assert table.loc["GAME(3)", "net"] == 6
+
+
 def test_density_maps_are_counted_and_placed(folder):
     (folder / "maps").mkdir()
     density = np.zeros((8, 8))

@@ -169,6 +169,12 @@ def test_files_in_a_folder_for_each_model(folder):
         path.rename(inner / path.name)
     files = find_released(folder / "benchmark_results", "test")
     assert files == {"DAVE": inner / "Inference_Test1_DAVE_test.csv"}
+    other = inner.parent / "DAVE_thr_0.17" / "Inference_Test1_DAVE_test.csv"
+    other.parent.mkdir()
+    other.write_text("")
+    left_out = {}
+    assert find_released(inner.parent, "test", left_out) == files
+    assert [*left_out] == ["DAVE"] and str(other) in left_out["DAVE"][0]
     (inner / "multiclass_DAVE++_test1.csv").write_text("")
     assert [*find_released(inner, "test", multi_class=True)] == ["DAVE", "DAVE++"]
 
