@@ -193,7 +193,7 @@ def monitor(
             site: labelled_level(level, fitted.target) for site, level in (labelled or {}).items()
         },
     )
-    options = with_loaded_detector(fitted, predictions, boxes)
+    options = boxes if predictions is not None else with_loaded_detector(fitted, boxes)
     box_source = given_boxes_of(predictions, options, fitted.loading_.get("detector"))
     by_files = isinstance(box_source, Predictions)
     if by_files:

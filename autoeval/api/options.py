@@ -351,22 +351,20 @@ def detector_of_fit(fitted: AccuracyEstimator, options: Mapping[str, Any]) -> An
 
 
 def with_loaded_detector(
-    fitted: AccuracyEstimator, predictions: Any, options: Mapping[str, Any]
+    fitted: AccuracyEstimator, options: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Add the detector that a fit of this process holds, where it is the one that is meant.
 
     Parameters
     ----------
     fitted : AccuracyEstimator
-        The fit.
-    predictions : object, optional
-        What is given of boxes: with it no detector of the fit is run.
+        The fit, whose detector is run where no boxes are given.
     options : BoxOptions
         Returned as they are where they name a detector, or say how it is loaded or that workers
         run it, which load it themselves; a detector that nobody knows how to load is added in any
         case.
     """
-    if fitted.detector_ is None or predictions is not None or options.get("detector") is not None:
+    if fitted.detector_ is None or options.get("detector") is not None:
         return options
     anew = any(is_given(options.get(name)) for name in (*OF_A_DETECTOR, "ray"))
     if anew and fitted.loading_.get("detector") is not None:
@@ -643,7 +641,8 @@ def predict_site(
         name: value for name, value in site_options.items() if value or value == 0
     }
     site |= {"categories": options.get("categories"), "score_thr": score_thr, "iou": iou}
-    options = with_loaded_detector(fitted, predictions, options)
+    if predictions is None:
+        options = with_loaded_detector(fitted, options)
     boxes = given_boxes_of(predictions, options, fitted.loading_.get("detector"))
     images = options.get("images")
     if isinstance(boxes, Predictions):
