@@ -131,8 +131,9 @@ def run_task(
     """Ask everything that the journal lacks, and add one row for each answer to it.
 
     A counter that answers in text is called through its ``ask``; any other gets the object's name,
-    with ``image_id`` and the facts of its ``needs`` as context. Texts in the journal that are read
-    otherwise than before are added again with their new value.
+    with ``image_id`` and the facts of its ``needs`` as context, and is asked again where these have
+    changed. Texts in the journal that are read otherwise than before are added again with their new
+    value.
 
     Parameters
     ----------
@@ -168,8 +169,13 @@ def run_task(
         raise InputError(f"No item of {split.folder} has what the task {task.name} needs.")
     kept = [row for row in journal.read().values() if is_done(row)]
     read = [_read_again(row, task, options) for row in kept]
-    done = {row["key"] for row in kept}
-    waiting = [query for query in queries if query.key not in done]
+    context_of = {row["key"]: row.get("context") for row in kept}
+    speaks = TEXT in counter.capabilities  # the question has the facts
+    waiting = [
+        query
+        for query in queries
+        if query.key not in context_of or not (speaks or context_of[query.key] == query.context)
+    ]
     counts = RunCounts(reused=len(queries) - len(waiting))
     with journal.writer() as write:
         write([new for new, old in zip(read, kept, strict=True) if new is not old])

@@ -264,6 +264,19 @@ def test_an_endpoint_that_is_gone_or_refuses_ends_the_run_and_answers_stay(split
     assert run(split, "total-occluded", Speaker(lambda n: "6"), journal).reused >= 4
 
 
+def test_a_counter_is_asked_again_about_other_facts(split, journal):
+    """It went on with what it had counted of objects that were visible then."""
+    task, book = get_task("total-occluded"), load_prompts()
+    run_task(split, task, VisibleOnly(), book, journal)
+    first, *others = split.items
+    seen = replace(first, hidden=~first.hidden)
+    changed = replace(split, items=(seen, *others))
+    assert run_task(changed, task, VisibleOnly(), book, journal).answered == 1
+    values = {row["image_file"]: row["value"] for row in journal.read().values()}
+    assert values[first.image_file] == first.hidden.sum() != (~first.hidden).sum()
+    assert run_task(changed, task, VisibleOnly(), book, journal).reused == len(split.items)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_count_that_is_not_finite_is_a_failure(split, journal, bad):
     """It was an answer that nobody asked for again, and a skipped one in the report."""
