@@ -72,8 +72,8 @@ class RayExecutor:
         Raises
         ------
         InputError
-            If Ray is not installed, the cluster does not answer or is too small, or
-            workers die without end.
+            If Ray is not installed, the cluster does not answer or is too small, the work cannot
+            be sent to other processes, or workers die without end.
         """
         queue = iter(jobs)
         first = next(queue, None)
@@ -171,7 +171,13 @@ class _Crew:
     ) -> None:
         self.ray, self.jobs, self.n = ray, jobs, n
         self.actor = ray.remote(max_restarts=0, **resources)(_Worker)
-        self.work = ray.put(work)
+        try:
+            self.work = ray.put(work)
+        except TypeError as error:  # a network that is loaded has locks, and is on a device
+            raise InputError(
+                "What workers are to do cannot be sent to another process. Name the detector "
+                "(--detector NAME, in Python the name in place of the object), which each loads."
+            ) from error
         self.waiting: dict[Any, tuple[Any, _Trial | None]] = {}
         self.again: deque[_Trial] = deque()
         self.exhausted = False

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 import cv2
@@ -113,6 +114,19 @@ def test_a_job_that_kills_or_fails_becomes_a_row(cluster, tmp_path, monkeypatch)
     jobs = [Job("e", 1, "kill"), Job("f", 1, "kill"), Job("g", 1, "refuse")]
     with pytest.raises(InputError, match="no such data"):
         run_jobs(jobs, fragile, store, activity="test", executor=RayExecutor(workers=1))
+
+
+def test_work_that_cannot_be_sent_is_told_to_be_named(cluster, tmp_path):
+    lock = threading.Lock()
+
+    def locked(job, advance):
+        with lock:
+            return [{"value": 1}]
+
+    with pytest.raises(InputError, match="Name the detector"):
+        run_jobs(
+            [Job("a", 1, 1)], locked, RowStore(tmp_path), activity="t", executor=RayExecutor()
+        )
 
 
 def test_workers_that_find_no_room_are_refused():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -59,15 +59,41 @@ class DetectorReference:
     ----------
     detector : ImageDetector
         Its words are those of the task, or of the task's `detector_mapping`.
+    load : callable, optional
+        Loads it in another process; without it the detector itself goes there.
     """
 
-    def __init__(self, detector: Any) -> None:
-        self.detector = detector
+    def __init__(self, detector: Any, *, load: Callable[[], Any] | None = None) -> None:
+        self._detector, self._load = detector, load
+        self._fingerprint = ""
+
+    @property
+    def detector(self) -> Any:
+        """The detector, loaded anew in another process.
+
+        Raises
+        ------
+        InputError
+            If that is another one than that of this run.
+        """
+        if self._detector is None and self._load is not None:
+            loaded = self._load()
+            if loaded.fingerprint != self._fingerprint:
+                raise InputError(
+                    f"A worker loaded the reference detector {loaded.fingerprint} where this run "
+                    f"is of {self._fingerprint}. Do all machines see the same config and checkpoint?"
+                )
+            self._detector = loaded
+        return self._detector
 
     @property
     def digest(self) -> str:
         """Its fingerprint."""
-        return self.detector.fingerprint
+        return self._fingerprint or self.detector.fingerprint
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = None if self._load else self._detector
+        return {**vars(self), "_detector": kept, "_fingerprint": self.digest}
 
     def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
         """Run the reference on an image; see `Reference`.
@@ -162,7 +188,7 @@ def load_reference(reference: Any) -> Reference | None:
             )
         return load_reference(next(iter(reference), None))
     if isinstance(reference, DetectorSpec):
-        return DetectorReference(reference())
+        return DetectorReference(reference(), load=reference)
     if isinstance(reference, str | os.PathLike):
         return PredictionsReference(Path(reference))
     return reference

@@ -1,6 +1,7 @@
 """A reference detector as a detector and by its predictions, through a stand-in detector."""
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,16 @@ from brightness import BRIGHT, BrightnessDetector, write_table
 from autoeval import Detector, fit
 from autoeval.api.options import given_boxes_of
 from autoeval.detections import Detections
+from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.reference_boxes import DetectorReference, PredictionsReference
+from autoeval.estimation.observation.pass_settings import PassSettings
+from autoeval.estimation.observation.reference_boxes import (
+    DetectorReference,
+    PredictionsReference,
+    load_reference,
+)
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.io.image_lists import ImageFile
 from autoeval.io.labels.content import NO_BOXES
@@ -75,6 +82,37 @@ def test_a_detector_that_is_right_makes_the_score_the_accuracy(table):
     known, unknown = rows.loc[list(SEEN)], rows.drop(index=list(SEEN))
     np.testing.assert_allclose(known["reference_ap"], known["mAP"], atol=0.05)
     assert unknown["reference_ap"].isna().all()
+
+
+OWN = """
+import threading
+from autoeval.detectors import BlackBoxDetector
+
+lock = threading.Lock()  # goes to no other process
+
+def find(images):
+    with lock:
+        n = len(images)
+        return [[[1, 2, 5, 7]]] * n, [[{score}]] * n, [["cup"]] * n
+
+detector = BlackBoxDetector(find, ["cup"], settings={{"score": {score}}})
+"""
+
+
+def test_a_named_detector_is_loaded_anew_in_another_process(tmp_path):
+    (tmp_path / "own.py").write_text(OWN.format(score=0.5))
+    reference = load_reference(DetectorSpec(f"{tmp_path}/own.py:detector"))
+    sent = pickle.dumps(PassSettings(reference=reference))
+    arrived = pickle.loads(sent).reference
+    assert arrived.digest == reference.digest
+    image = np.zeros((9, 9, 3), np.uint8)
+    sample = Sample("7.jpg", image, *NO_BOXES)
+    found = arrived.find(Task("t", ("cup",), ()), [sample], sample)
+    assert (found.boxes.tolist(), found.scores.tolist()) == ([[1, 2, 5, 7]], [0.5])
+    (tmp_path / "own.py").write_text(OWN.format(score=0.9))
+    other = pickle.loads(sent).reference
+    with pytest.raises(InputError, match=f"where this run is of {reference.digest}"):
+        other.find(Task("t", ("cup",), ()), [sample], sample)
 
 
 @pytest.mark.parametrize("as_folder", [True, False])
