@@ -124,9 +124,7 @@ def test_work_that_cannot_be_sent_is_told_to_be_named(cluster, tmp_path):
             return [{"value": 1}]
 
     with pytest.raises(InputError, match="Name the detector"):
-        run_jobs(
-            [Job("a", 1, 1)], locked, RowStore(tmp_path), activity="t", executor=RayExecutor()
-        )
+        run_jobs([Job("a", 1, 1)], locked, RowStore(tmp_path), activity="t", executor=RayExecutor())
 
 
 def test_workers_that_find_no_room_are_refused():

@@ -80,8 +80,8 @@ class DetectorReference:
             loaded = self._load()
             if loaded.fingerprint != self._fingerprint:
                 raise InputError(
-                    f"A worker loaded the reference detector {loaded.fingerprint} where this run "
-                    f"is of {self._fingerprint}. Do all machines see the same config and checkpoint?"
+                    f"A worker loaded reference detector {loaded.fingerprint} where this run is of "
+                    f"{self._fingerprint}. Do all machines see the same config and checkpoint?"
                 )
             self._detector = loaded
         return self._detector

@@ -111,7 +111,7 @@ def test_a_named_detector_is_loaded_anew_in_another_process(tmp_path):
     assert (found.boxes.tolist(), found.scores.tolist()) == ([[1, 2, 5, 7]], [0.5])
     (tmp_path / "own.py").write_text(OWN.format(score=0.9))
     other = pickle.loads(sent).reference
-    with pytest.raises(InputError, match=f"where this run is of {reference.digest}"):
+    with pytest.raises(InputError, match=f"this run is of {reference.digest}"):
         other.find(Task("t", ("cup",), ()), [sample], sample)
 
 
