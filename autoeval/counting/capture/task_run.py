@@ -35,6 +35,7 @@ from autoeval.counting.prompting import (
     unless_all_fail,
 )
 from autoeval.errors import InputError
+from autoeval.io.image_lists import content_digest
 from autoeval.io.images import UnreadableImageError
 from autoeval.runtime import OK, SKIPPED
 from autoeval.runtime.files import PathLike, read_config, shipped_config
@@ -111,6 +112,8 @@ class Query:
         Facts that the counter is given, see `fact`.
     key : str
         Equal for equal image, box, task, sample, question, counter and temperatures.
+    file : str
+        What changes with the content of the image's file.
     """
 
     item: CaptureItem
@@ -118,6 +121,7 @@ class Query:
     question: str
     context: dict[str, Any]
     key: str
+    file: str
 
 
 def run_task(
@@ -132,8 +136,8 @@ def run_task(
 
     A counter that answers in text is called through its ``ask``; any other gets the object's name,
     with ``image_id`` and the facts of its ``needs`` as context, and is asked again where these have
-    changed. Texts in the journal that are read otherwise than before are added again with their new
-    value.
+    changed, as any counter is where the file of the image has. Texts in the journal that are read
+    otherwise than before are added again with their new value.
 
     Parameters
     ----------
@@ -169,13 +173,9 @@ def run_task(
         raise InputError(f"No item of {split.folder} has what the task {task.name} needs.")
     kept = [row for row in journal.read().values() if is_done(row)]
     read = [_read_again(row, task, options) for row in kept]
-    context_of = {row["key"]: row.get("context") for row in kept}
-    speaks = TEXT in counter.capabilities  # the question has the facts
-    waiting = [
-        query
-        for query in queries
-        if query.key not in context_of or not (speaks or context_of[query.key] == query.context)
-    ]
+    row_of = {row["key"]: row for row in kept}
+    speaks = TEXT in counter.capabilities
+    waiting = [q for q in queries if not _is_answered(row_of.get(q.key), q, speaks=speaks)]
     counts = RunCounts(reused=len(queries) - len(waiting))
     with journal.writer() as write:
         write([new for new, old in zip(read, kept, strict=True) if new is not old])
@@ -190,6 +190,18 @@ def run_task(
         else:
             counts.failed[f"{row['image_file']} ({row['sample']})"] = row["status"]
     return counts
+
+
+def _is_answered(row: Row | None, query: Query, *, speaks: bool) -> bool:
+    """Return whether a row is of the image and the facts as they are now.
+
+    A question in words holds the facts; a row that says nothing of the file is of any.
+    """
+    return (
+        row is not None
+        and row.get("file", query.file) == query.file
+        and (speaks or row.get("context") == query.context)
+    )
 
 
 def _queries(
@@ -212,11 +224,13 @@ def _queries(
         if not speaks:
             context["image_id"] = item.image_file
         box = None if item.box is None else item.box.tolist()
+        shown = OCCLUDED if task.variant == INPAINTED else task.variant
+        file = content_digest(split.image_path(item, shown)).hex()[:20]
         for sample in range(task.samples):
             identity = [item.image_file, box, task.name, sample, question, counter.name]
             content = json.dumps([*identity, list(temperatures)])
             key = hashlib.sha256(content.encode()).hexdigest()[:20]
-            yield Query(item, sample, question, context, key)
+            yield Query(item, sample, question, context, key, file)
 
 
 def _answer(
@@ -240,6 +254,7 @@ def _answer(
         "sample": query.sample,
         "model": counter.name,
         "context": query.context,
+        "file": query.file,
         "box": None if query.item.box is None else query.item.box.tolist(),
     }
     try:

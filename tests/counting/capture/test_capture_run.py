@@ -1,9 +1,11 @@
 """Tasks put to counters: questions, context, back-off, samples, failures, going on after a stop."""
 
 import json
+import shutil
 import threading
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import pytest
 
@@ -275,6 +277,22 @@ def test_a_counter_is_asked_again_about_other_facts(split, journal):
     values = {row["image_file"]: row["value"] for row in journal.read().values()}
     assert values[first.image_file] == first.hidden.sum() != (~first.hidden).sum()
     assert run_task(changed, task, VisibleOnly(), book, journal).reused == len(split.items)
+
+
+def test_another_image_of_the_same_name_is_asked_about(split, journal, tmp_path):
+    """Another time of the file alone is no other image."""
+    task, book = get_task("total-original"), load_prompts()
+    folder = shutil.copytree(split.folder, tmp_path / "split")
+    copied = replace(split, folder=folder)
+    counter = FunctionCounter(lambda image, prompt: float(image.mean()), name="f")
+    run_task(split, task, counter, book, journal)
+    path = folder / "original" / split.items[0].image_file
+    (folder / "original" / split.items[1].image_file).touch()
+    cv2.imwrite(str(path), np.full((200, 200, 3), 7, np.uint8))
+    counts = run_task(copied, task, counter, book, journal)
+    assert (counts.answered, counts.reused) == (1, len(split.items) - 1)
+    values = {row["image_file"]: row["value"] for row in journal.read().values()}
+    assert values[split.items[0].image_file] == 7
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
