@@ -136,6 +136,7 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
             pixels, place = prepare(image)
             outputs = session.run(None, {kind.input: pixels})
             boxes, scores, labels = decode(outputs, len(words), options, pixels.shape[-2:])
+            _refuse_shares(boxes)
             results.append((place.back(boxes), scores, labels))
         return tuple(list(part) for part in zip(*results, strict=True))  # type: ignore[return-value]
 
@@ -494,6 +495,19 @@ def _suppressed(boxes: np.ndarray, scores: np.ndarray, options: Mapping[str, Any
     left = cv2.dnn.NMSBoxes(xywh.tolist(), best.tolist(), 0.0, options["iou"])
     kept = np.asarray(left, np.int64).reshape(-1)[: options["max_det"]]
     return xyxy[kept], best[kept], labels[kept]
+
+
+def _refuse_shares(boxes: np.ndarray) -> None:
+    """Refuse boxes xyxy (N, 4) of an image that are shares of the input: all with an area are.
+
+    Raises
+    ------
+    ValueError
+        If they lie in [0, 1].
+    """
+    with_area = boxes[np.all(boxes[:, 2:] > boxes[:, :2], axis=1)]
+    if len(with_area) and with_area.min() >= 0 and with_area.max() <= 1:
+        raise ValueError("its boxes lie in [0, 1]: export them in pixels of the input")
 
 
 def _above(

@@ -245,6 +245,18 @@ def test_boxes_that_are_not_in_pixels_are_refused(layout, boxes, tmp_path):
         found_in(path)
 
 
+@pytest.mark.parametrize("made", [boxes, end2end])
+@pytest.mark.parametrize("size", [(40, 80), (160, 320)])
+def test_shares_of_the_input_are_refused_whatever_the_size(made, size, tmp_path):
+    """Brought back to an image they lie above it, or are no shares any more."""
+    outputs = made()
+    outputs["boxes" if made is boxes else "output0"][..., :4] /= SIDE
+    path = write(tmp_path / "shares.onnx", outputs)
+    image = np.zeros((*size, 3), np.uint8)
+    with pytest.raises(InputError, match=r"lie in \[0, 1\]: export them in pixels of the input"):
+        found_in(path, image)
+
+
 def test_no_category_is_left_out_in_silence(tmp_path):
     """Two words for scores of three categories, whatever the layout is said to be."""
     path = write(tmp_path / "a.onnx", yolov8(), meta={"names": "{0: 'car', 1: 'bus'}"})
