@@ -266,8 +266,11 @@ class BlackBoxDetector:
         ]
 
     def _detect(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
+        # Copies, for a program that draws into its images, or turns their colours in place: others
+        # see them, too, such as a reference.
+        own = [image.copy() for image in images]
         try:
-            answers = self.find(list(images))
+            answers = self.find(own)
         except Exception as error:  # it is a program of somebody else: it can fail in any way
             raise FailedOnImagesError(
                 f"{self.name} failed on {len(images)} images, from '{image_ids[0]}' on: "

@@ -27,6 +27,23 @@ def test_clean_boxes_and_what_is_missing():
     assert first.why_missing("views") == "the pass was made without views"
 
 
+def test_what_a_callable_draws_into_its_images_stays_with_it():
+    """A reference, and another try where a batch has failed, see the image as it was."""
+
+    def find(images):
+        found = find_bright(images)
+        for image in images:
+            image[:] = 255 - image
+        return found
+
+    image = street()
+    detector = BlackBoxDetector(find, WORDS)
+    for _ in range(2):
+        (seen,) = detector.observe([image], ["a"])
+        np.testing.assert_array_equal(seen.clean.boxes, [[20, 10, 40, 30]])
+    np.testing.assert_array_equal(image, street())
+
+
 def test_settings_tell_detectors_apart():
     one, two = (
         BlackBoxDetector(find_bright, WORDS, settings={"score_thr": t}) for t in (0.01, 0.3)
