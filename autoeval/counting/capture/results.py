@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +222,28 @@ def read_limits(paths: Iterable[Path]) -> dict[tuple[str, str], int]:
         for key, run_limits in limits_by_task.items()
         if None not in run_limits
     }
+
+
+def asked_items(split: CaptureSplit, limit: int | None, rows: Iterable[Row]) -> CaptureSplit:
+    """Return the split of what was asked: its first items, and all others that have an answer.
+
+    Parameters
+    ----------
+    split : CaptureSplit
+        All items.
+    limit : int, optional
+        How many were asked in the last run; None for all.
+    rows : iterable of mapping
+        Answers of one model to one task, of earlier runs, too.
+    """
+    if limit is None:
+        return split
+    items, rows = {item.image_file: item for item in split.items}, list(rows)
+    names = match_ids({row["image_file"] for row in rows}, items)
+    named = [{**row, "image_file": names.get(row["image_file"])} for row in rows]
+    asked = {row["image_file"] for row in named if not _of_another_box(row, items)}
+    kept = [item for k, item in enumerate(split.items) if k < limit or item.image_file in asked]
+    return replace(split, items=tuple(kept))
 
 
 def group_rows(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:

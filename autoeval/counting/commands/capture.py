@@ -303,6 +303,7 @@ def report_answers(
         Where to write.
     """
     from autoeval.counting.capture.results import (
+        asked_items,
         collect,
         group_rows,
         read_answers,
@@ -322,18 +323,20 @@ def report_answers(
         refuse_given({"task": task}, "is for answers in JSON lists; these name their task.")
     rows = [row for path in files for row in read_answers(path, task=task or TASK)]
     limits = read_limits(path for path in files if path.suffix == ".jsonl")
-    results = [
-        collect(capture_split.first(limits.get((model, name))), get_task(name), model, model_rows)
-        for (model, name), model_rows in group_rows(rows).items()
-    ]
+    results, limited = [], []
+    for (model, name), model_rows in group_rows(rows).items():
+        limit = limits.get((model, name))
+        part = asked_items(capture_split, limit, model_rows)
+        results.append(collect(part, get_task(name), model, model_rows))
+        n, n_all = len(part.items), len(capture_split.items)
+        if n < n_all:
+            chosen = f"the first {n}" if n == limit else str(n)
+            limited.append(
+                f"{model}, {name}: measured on {chosen} of {n_all} items, which is what was asked "
+                "(--limit)"
+            )
     if not results:
         raise InputError(f"No answers in {', '.join(map(str, answers))}.")
-    limited = [
-        f"{model}, {name}: measured on the first {n} of {len(capture_split.items)} items, "
-        "which is what was asked (--limit)"
-        for (model, name), n in limits.items()
-        if n < len(capture_split.items)
-    ]
     page = capture_page(capture_split, results, limited)
     print("".join(f"{line}\n" for line in limited), end="")
     written = page.write_all(Path(work_dir))

@@ -101,6 +101,21 @@ def test_a_limited_run_is_measured_on_what_was_asked(split, tmp_path, capsys):
     assert pd.read_csv(tmp_path / "report/measures.csv").loc[0, "sMAPE"] == 80
 
 
+def test_what_an_earlier_run_asked_is_measured_beyond_a_later_limit(split, tmp_path, capsys):
+    """A second look at a few items left the report with these alone."""
+    words = ["run", split, "--counter", CONFIGS / "visible_only.py", "--task", "total-original"]
+    words += ["--work-dir", tmp_path / "answers"]
+    for limit, n in ((12, 12), (5, 12), (50, 50), (5, 50)):
+        assert capture(*words, "--limit", limit) == 0
+        capsys.readouterr()
+        report = ("report", split, tmp_path / "answers", "--work-dir", tmp_path / "report")
+        assert capture(*report) == 0
+        shown = capsys.readouterr().out
+        row = pd.read_csv(tmp_path / "report/measures.csv").iloc[0]
+        assert (row["n"], row["sMAPE"], row["missing"]) == (n, 0, 0)
+        assert ("which is what was asked" in shown) == (n < 50) and "not in this task" not in shown
+
+
 def test_a_table_of_counts_is_measured_like_answers(split, tmp_path):
     rows = [f"{Path(i.image_file).stem};{i.object_name};6" for i in open_split(split).items[1:]]
     (tmp_path / "mine.csv").write_text("\n".join(["image;class;count", *rows]))
