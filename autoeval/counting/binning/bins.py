@@ -128,7 +128,7 @@ def load_bins(path: PathLike, name: str | None = None) -> CountBins:
     Parameters
     ----------
     path : path-like
-        JSON file.
+        JSON file; an open end, which is infinite, is null there.
     name : str, optional
         Which of several lists; needed where the file has names, refused where it has none.
 
@@ -150,7 +150,10 @@ def load_bins(path: PathLike, name: str | None = None) -> CountBins:
         )
     entry = content if isinstance(content, dict) else {"edges": content}
     try:
-        edges = tuple(float(edge) for edge in entry["edges"])
+        edges = tuple(
+            float(edge if edge is not None else math.inf if k else -math.inf)
+            for k, edge in enumerate(entry["edges"])
+        )
     except (KeyError, TypeError, ValueError):
         raise InputError(f"{path}: expected a list of numbers 'edges'.") from None
     return CountBins(edges, {key: value for key, value in entry.items() if key != "edges"})

@@ -275,7 +275,8 @@ def pooled_std_warnings(evaluations: Iterable[CountEvaluation]) -> list[str]:
         if len(bins) > 1 and len(counted) > 1:
             edges, target, pred = np.array(bins.edges), counted.target, counted.pred
             coarser = (*bins.edges[:-1:2], bins.edges[-1])  # joined two by two, from the first on
-            finer = np.sort([*edges, *(edges[:-1] + edges[1:]) / 2])  # split in the middle
+            middles = (edges[:-1] + edges[1:]) / 2  # an open bin has none
+            finer = np.unique([*edges, *middles[np.isfinite(middles)]])
             binned = [bins, CountBins(coarser), CountBins(tuple(finer))]
             stds = [pooled(bin_table(target, pred, some, mode))[1] for some in binned]
             inside = (bins.assign_nearest(target) == bins.assign(target)) | (mode == "paper")

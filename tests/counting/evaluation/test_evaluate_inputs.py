@@ -52,6 +52,14 @@ def test_where_bins_come_from(folder, capsys):
     assert evaluate("pred.csv", "--binning", "paper") == 2
 
 
+def test_the_last_bin_may_be_open(folder):
+    (folder / "open.json").write_text("[0, 40, Infinity]")
+    assert evaluate("pred.csv", "--bins", "open.json") == 0
+    table = pd.read_csv("count_evaluation/per_bin.csv")
+    assert table["n"].tolist() == [2, 1] and table["mean"].tolist() == [2.5, 70]
+    assert evaluate("pred.csv", "--bins", "count_evaluation/bins.json") == 0
+
+
 def write_coco(path):
     first, second = names = ["day/1.jpg", "day/2.jpg"]
     found = [(first, "car"), (first, "car"), (first, "person"), (second, "car")]
