@@ -49,6 +49,8 @@ EDGE = 1 / 256
 
 Of whole pixels these are three of an image 640 wide, the size of COCO's images; a power of two, so
 that the bound is exact and mirrored boxes are alike."""
+DECIMALS = 6  # that files write of a score, or fewer
+SINGLE = 1e-7  # by which single precision may move a score
 ANY = float(np.finfo(np.float64).tiny)  # smallest overlap
 OF_BOX = (
     "score",
@@ -158,12 +160,16 @@ class Evaluation:
         """Digest of boxes and labels, in whatever order and whatever they are called.
 
         Its first half is of the scores alone, so that sites are numbered by it alike in any unit of
-        coordinates.
+        coordinates. Scores of few decimals are the same in single precision.
         """
         digest, boxes = hashlib.sha256(), self.boxes
-        for rows in (np.column_stack([boxes.boxes, boxes.scores]), self.truth.boxes):
+        scores = boxes.scores.astype(np.float64)
+        written = scores.round(DECIMALS)
+        if np.allclose(scores, written, rtol=0, atol=SINGLE):
+            scores = written
+        for rows in (np.column_stack([boxes.boxes, scores]), self.truth.boxes):
             digest.update(np.ascontiguousarray(rows[np.lexsort(rows.T)]).tobytes())
-        of_scores = hashlib.sha256(np.sort(boxes.scores.astype(np.float64)).tobytes())
+        of_scores = hashlib.sha256(np.sort(scores).tobytes())
         return f"{of_scores.hexdigest()} {digest.hexdigest()}"
 
 

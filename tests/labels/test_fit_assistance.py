@@ -76,6 +76,18 @@ def test_folds_do_not_depend_on_the_unit_of_coordinates_or_the_order_of_sites(gr
             np.testing.assert_array_equal(before, after)
 
 
+def test_folds_of_scores_with_few_decimals_are_those_of_the_same_in_single_precision():
+    def written(k, kind):
+        site = make_site(k)
+        scores = site.boxes.scores.round(4).astype(kind).astype(np.float64)
+        return replace(site, boxes=replace(site.boxes, scores=scores), group=f"group {k}")
+
+    as_json, as_parquet = (
+        image_folds([written(k, kind) for k in range(6)]) for kind in (np.float64, np.float32)
+    )
+    assert [fold[0] for fold in as_json] == [fold[0] for fold in as_parquet]
+
+
 @pytest.mark.parametrize("size", [10, 40])  # of 120 images; of three blocks no fold is made
 def test_frames_of_one_block_of_time_are_left_out_together(size):
     """Else a fold is fitted on what it predicts: the same objects a second later."""
