@@ -200,9 +200,9 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
 def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
     """Estimate every pair of a regression without its group, or its group of categories.
 
-    With fewer than three groups the categories are dealt into ten groups in turn, and it is fitted
-    again on these: the result then holds for other categories of the same sites, not for other
-    sites.
+    With fewer than three groups the categories are dealt into ten groups in turn, by their names,
+    and it is fitted again on these: the result then holds for other categories of the same sites,
+    not for other sites.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
     by_category = len(regression.groups_) < FEWEST_GROUPS
     if by_category:
         # one of two sites with it would show what the other is estimated without
-        dealt_to = {name: f"group {k % GROUPS}" for k, name in enumerate(dict.fromkeys(categories))}
+        dealt_to = {name: f"group {k % GROUPS}" for k, name in enumerate(sorted({*categories}))}
         if len(dealt_to) < FEWEST_GROUPS:
             return ()
         dealt = {

@@ -52,8 +52,9 @@ def test_a_category_is_left_out_of_both_of_two_sites():
         assert sorted(rows.loc[rows["group"] == name, "true"]) == sorted(accuracies)
 
 
-def test_the_order_of_pairs_changes_no_error():
-    table = pairs(2, "abcdefg")
+@pytest.mark.parametrize("categories", ["abcdefg", "abcdefghijklmn"])  # the latter in ten groups
+def test_the_order_of_pairs_changes_no_error(categories):
+    table = pairs(2, categories)
     expected = HeldOutErrors.of(left_out(table))
     for seed in range(3):
         errors = HeldOutErrors.of(left_out(table.sample(frac=1, random_state=seed)))
