@@ -162,6 +162,9 @@ def _true_positives(
 ) -> np.ndarray:
     """Walk predictions from the highest score down and give each the nearest free true point.
 
+    Of equal scores the nearest to any true point comes first, and then coordinates decide, so that
+    neither side's order does.
+
     Parameters
     ----------
     target, pred : ndarray of shape (N, 2) and (M, 2)
@@ -177,14 +180,17 @@ def _true_positives(
     """
     hit = np.zeros(len(pred), bool)
     free = np.ones(len(target), bool)
-    if not len(target):
+    if not len(target) or not len(pred):
         return hit
-    neighbours = KDTree(pred).query_ball_point(target, reach) if len(pred) else []
+    sorted_rows = np.lexsort(target.T)
+    target, reach = target[sorted_rows], reach[sorted_rows]
+    nearest = KDTree(target).query(pred)[0]
+    neighbours = KDTree(pred).query_ball_point(target, reach)
     candidates: list[list[int]] = [[] for _ in pred]
     for row, close in enumerate(neighbours):
         for column in close:
             candidates[column].append(row)
-    for column in np.argsort(-np.asarray(scores), kind="stable"):
+    for column in np.lexsort([*pred.T, nearest, -np.asarray(scores)]):
         rows = np.array([row for row in candidates[column] if free[row]], np.int64)
         distance = np.hypot(*(target[rows] - pred[column]).T)
         rows, distance = rows[distance < reach[rows]], distance[distance < reach[rows]]
@@ -199,9 +205,9 @@ class NormalisedAveragePrecision:
     """nAP of a data set (Song et al. 2021, section 4.1).
 
     A prediction is a true positive when its distance to a true point that no better-scored
-    prediction took is below delta times the mean distance of that point to its three nearest
-    neighbours. Average precision is the area under the precision-recall curve of all predictions of
-    all images, precision made monotonous.
+    prediction took, nor a nearer one of the same score, is below delta times the mean distance of
+    that point to its three nearest neighbours. Average precision is the area under the
+    precision-recall curve of all predictions of all images, precision made monotonous.
 
     Parameters
     ----------

@@ -90,6 +90,19 @@ def test_a_true_point_counts_once_and_equal_scores_have_no_order():
         assert score.compute()["nAP"] == pytest.approx(1 / 2 / 3)
 
 
+@pytest.mark.parametrize("rows", [[0, 1], [1, 0]])
+@pytest.mark.parametrize("columns", [[0, 1], [1, 0]])
+def test_points_without_scores_are_matched_in_any_order(rows, columns):
+    """The point between both took the first, which left none for the other: 1 / 4."""
+    points, pred = np.array([[0.0, 0.0], [8.0, 0.0]]), np.array([[4.0, 0.0], [1.0, 0.0]])
+    score = NormalisedAveragePrecision((0.75,))
+    score.update(points[rows], pred[columns], np.ones(2), (60, 60))
+    assert score.compute()["nAP"] == 1
+    score = NormalisedAveragePrecision((0.75,))
+    score.update(points[rows], pred[columns], np.array([0.9, 0.8])[columns], (60, 60))
+    assert score.compute()["nAP"] == 1 / 2, "a better score comes first, wherever it is"
+
+
 def test_perfect_points_have_full_nap_and_larger_deltas_find_no_less():
     rng = np.random.default_rng(2)
     score = NormalisedAveragePrecision()
