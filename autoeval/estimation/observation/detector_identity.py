@@ -147,14 +147,15 @@ class TravellingObserver:
             If that is another one than that of this run.
         """
         if self._observer is None and self.load is not None:
-            loaded = self.load()
+            task, settings, reading = self._options
+            observer = Observer(self.load(), task, settings, reading=reading)
+            loaded = observer.detector  # with the stages of the settings, as that of this run
             if loaded.fingerprint != self.fingerprint:
                 raise InputError(
                     f"A worker loaded detector {loaded.fingerprint} where this run is of "
                     f"{self.fingerprint}. Do all machines see the same config and checkpoint?"
                 )
-            task, settings, reading = self._options
-            self._observer = Observer(loaded, task, settings, reading=reading)
+            self._observer = observer
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_observer": None if self.load else self._observer}

@@ -1,5 +1,8 @@
 """Feature dropout in a network of another framework, by hooks at modules that are named."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +10,7 @@ from torch import nn
 
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
+from autoeval.estimation.observation.detector_identity import TravellingObserver
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.tasks.seed_set import Sample
 from autoeval.io.tasks.task import Task
@@ -51,6 +55,21 @@ def made():
 
     settings = {"framework": "made"}
     return BlackBoxDetector(find, ["car"], settings=settings, network=network)
+
+
+def test_a_worker_loads_a_detector_with_the_stages_that_are_named():
+    settings = replace(preset("paper", repeats=1), stages=("layer1", "body.layer2"))
+    observer = Observer(made(), Task("t", ("car",), ()), settings)
+    arrived = copy.copy(TravellingObserver(observer, load=made))  # as it is sent: unloaded
+    arrived.prepare()
+    assert arrived.observer is not observer
+    assert arrived.observer.detector.settings == observer.detector.settings
+    assert observer.detector.settings["stages"] == ["layer1", "body.layer2"]
+    other = TravellingObserver(
+        observer, load=lambda: BlackBoxDetector(str, ["car"], network=Network())
+    )
+    with pytest.raises(InputError, match=f"where this run is of {observer.detector.fingerprint}"):
+        copy.copy(other).prepare()
 
 
 def test_features_are_dropped_at_the_stages_that_are_named():
