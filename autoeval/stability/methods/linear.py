@@ -304,10 +304,10 @@ class Fused:
 
     Scores of confidence and of agreement under dropout rise with mAP, the share of images without a
     box falls; no slope is allowed the other sign, which leaves most at 0. How far slopes are shrunk
-    is chosen out of `PENALTIES` by the mean squared error on each training source estimated without
-    it. Each source weighs the same, its own images as much as its sample sets together. A score
-    that more than a tenth of the rows lack is not considered; elsewhere a missing one counts as 0,
-    since it is missing where the detector finds nothing.
+    is chosen out of `PENALTIES` by the mean squared error on each group of training sources
+    estimated without it. Each source weighs the same, its own images as much as its sample sets
+    together. A score that more than a tenth of the rows lack is not considered; elsewhere a missing
+    one counts as 0, since it is missing where the detector finds nothing.
 
     Attributes
     ----------
@@ -328,12 +328,12 @@ class Fused:
     optional: tuple[str, ...] = tuple(StabilityAP.features)
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Choose the penalty and fit; with fewer than three sources it is the largest.
+        """Choose the penalty and fit; with fewer than three groups it is the largest.
 
         Parameters
         ----------
         rows : Rows
-            Of the training sources.
+            Of the training sources; without a column ``group`` each is a group of its own.
         target : str
             Column of the accuracy; rows where it is not finite are left out.
 
@@ -348,11 +348,15 @@ class Fused:
             raise InputError(f"Expected rows with finite {target} but there are none.")
         features = self._usable(rows)
         signs = np.array([float(direction_of(name)) for name in features])
-        names, groups = np.unique(rows["source"], return_inverse=True)
+        sources = np.unique(rows["source"], return_inverse=True)[1]
+        # Sources of one origin are left out together: one would choose the penalty for its twins.
+        names, groups = np.unique(
+            rows["group" if "group" in rows else "source"], return_inverse=True
+        )
         training = _Training(
             _worst_where_undefined(rows.matrix(features)) * signs,
             rows[target].astype(np.float64),
-            _source_weights(groups, rows["kind"] == SEED),
+            _source_weights(sources, rows["kind"] == SEED),
         )
         self.penalty_ = PENALTIES[-1]
         if len(names) >= MIN_SOURCES:
@@ -416,7 +420,7 @@ class _Training:
 
 
 def _held_out_error(training: _Training, groups: np.ndarray, penalty: float) -> float:
-    """Weighted squared error of every source when fitted without it."""
+    """Weighted squared error of every group of sources when fitted without it."""
     error = 0.0
     for group in range(groups.max() + 1):
         rest, left_out = training.where(groups != group), training.where(groups == group)
@@ -434,10 +438,10 @@ def _worst_where_undefined(matrix: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(matrix), matrix, 0.0)
 
 
-def _source_weights(groups: np.ndarray, untouched: np.ndarray) -> np.ndarray:
+def _source_weights(sources: np.ndarray, untouched: np.ndarray) -> np.ndarray:
     """Give every source the weight 1: half to its own images, half to its sample sets."""
-    weights = np.zeros(len(groups))
+    weights = np.zeros(len(sources))
     for part in (untouched, ~untouched):
-        counts = np.bincount(groups[part], minlength=groups.max() + 1)
-        weights[part] = 0.5 / counts[groups[part]]
+        counts = np.bincount(sources[part], minlength=sources.max() + 1)
+        weights[part] = 0.5 / counts[sources[part]]
     return weights

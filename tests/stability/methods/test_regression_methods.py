@@ -193,3 +193,20 @@ def test_the_fused_regressor_chooses_a_penalty_by_three_sources_and_is_for_preci
     assert fitted.penalty_ == 0.1
     with pytest.raises(InputError, match="not with count_mae"):
         Fused().fit(Rows(**world(count_mae=rng_column(8))), "count_mae")
+
+
+def test_the_penalty_is_chosen_without_the_group_of_a_source():
+    """Each source is there twice: its twin would choose the penalty that suits it."""
+    rows = world(mAP=rng_column(35))
+    rows["atc@0.30"] = 0.3 * rng_column(35) + rng_column(135)
+    rows["contrastive_confidence"] = 0.3 * rng_column(35) + rng_column(235)
+    twice = {name: np.concatenate([values, values]) for name, values in rows.items()}
+    twice["source"] = np.concatenate([rows["source"], np.char.add(rows["source"], "-twin")])
+    alone, by_source = Fused().fit(Rows(**rows), "mAP"), Fused().fit(Rows(**twice), "mAP")
+    twice["group"] = np.concatenate([rows["source"], rows["source"]])
+    by_group = Fused().fit(Rows(**twice), "mAP")
+    assert by_source.penalty_ == 0.01
+    assert by_group.penalty_ == alone.penalty_ == 0.03
+    np.testing.assert_allclose(by_group.coefficients_, alone.coefficients_, rtol=1e-8)
+    two = np.where(np.isin(twice["group"], ["s0", "s1", "s2"]), "one", "other")
+    assert Fused().fit(Rows(**{**twice, "group": two}), "mAP").penalty_ == 0.1
