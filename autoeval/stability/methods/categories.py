@@ -181,7 +181,9 @@ def estimate_categories(
     stacked = stacked.assign(group=stacked["source"].astype(str).map(groups_of(table)))
     whole = _estimate(stacked, new_rows, method, target)
     without, missed = dict[str, pd.Series](), dict[str, pd.Series]()
-    for _, of_group in stacked.groupby("group"):
+    # Fewer groups give no interval, and without the only one nothing is left to fit on.
+    several = stacked["group"].nunique() >= MIN_SOURCES
+    for _, of_group in stacked.groupby("group") if several else ():
         rest = stacked[stacked["group"] != of_group["group"].iloc[0]]
         estimate = _estimate(rest, new_rows, method, target)
         for name, of_source in of_group.groupby("source"):
@@ -217,8 +219,9 @@ def _row(
 ) -> dict[str, Any]:
     seeds = seed_rows(stacked)
     true = seeds[seeds["category"] == category].groupby("source")[target].first().dropna()
-    evaluated = [name for name in true.index if np.isfinite(missed[name].get(category, np.nan))]
-    residuals = np.array([abs(missed[name][category] - true[name]) for name in evaluated])
+    estimates = {name: missed[name].get(category, np.nan) for name in true.index if name in missed}
+    evaluated = [name for name, estimate in estimates.items() if np.isfinite(estimate)]
+    residuals = np.array([abs(estimates[name] - true[name]) for name in evaluated])
     left_out = np.array([without[name][category] for name in evaluated])
     groups = seeds.loc[seeds["source"].isin(evaluated), "group"].nunique()
     if groups < MIN_SOURCES:

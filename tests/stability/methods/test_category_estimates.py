@@ -197,3 +197,13 @@ def test_a_category_without_an_estimate_or_an_interval_says_why():
     assert "  car: 50.0 (30.0 to 70.0)" in lines
     assert "  bus: no estimate, its interval would be wider than ±42 points" in lines
     assert "  cat: 40.0 (no interval: it would be wider than ±42 points)" in lines
+
+
+def test_one_group_of_sources_gives_estimates_without_intervals():
+    table = score_table(n_sources=3)
+    new_rows = table[table["source"] == "s0"].head(1)
+    for groups in ("one", table["source"].replace({"s2": "s1"})):
+        result = estimate_categories(table.assign(group=groups), new_rows, method="ac")
+        expected = [0.5 * new_rows[f"ac/{c}"].iloc[0] + offset for c, offset in OFFSET.items()]
+        assert result["estimate"].to_numpy() == pytest.approx(expected, abs=0.03)
+        assert result["lower"].isna().all() and result["sources"].tolist() == [3, 3, 3]
