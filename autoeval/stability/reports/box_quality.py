@@ -15,6 +15,7 @@ from autoeval.detections import SCORE_THR, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.report.charts import source_legend, source_styles
 from autoeval.report.page import Table
+from autoeval.stability.methods.score_rows import groups_of
 from autoeval.stability.reports.score_correlation import R2
 from autoeval.stability.reports.study_report import StudyReport, interval_cells
 from autoeval.stability.studies.correlation import SquaredCorrelation
@@ -115,8 +116,9 @@ def box_table(observations: Observations) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``source``, ``image_id``, ``confidence``, ``stability`` (see `stability_of_boxes`), and
-        ``iou`` with the true box of its category that it overlaps most, or 0.
+        ``source``, ``group``, ``image_id``, ``confidence``, ``stability`` (see
+        `stability_of_boxes`), and ``iou`` with the true box of its category that it overlaps most,
+        or 0.
 
     Raises
     ------
@@ -134,6 +136,7 @@ def box_table(observations: Observations) -> pd.DataFrame:
                 pd.DataFrame(
                     {
                         "source": observed.source,
+                        "group": observed.group or observed.source,
                         "image_id": image.evidence.image_id,
                         "confidence": clean.scores[outside].astype(np.float64),
                         "stability": stability_of_boxes(image.evidence, score_thr)[outside],
@@ -204,7 +207,7 @@ def box_level_correlation(boxes: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame
 def _correlate(rows: pd.DataFrame, measure: str, seed: int) -> dict[str, float]:
     x, iou = rows[measure].to_numpy(), rows["iou"].to_numpy()
     source = rows["source"].to_numpy()
-    squared, over = SquaredCorrelation(x, iou, source), x > FLOOR
+    squared, over = SquaredCorrelation(x, iou, source, groups_of(rows)), x > FLOOR
     lower, upper = squared.interval(seed=seed)
     constant, hits = np.isnan(squared.pooled()), iou > HIT
     return {

@@ -104,8 +104,8 @@ def _part(
         f"## {name}: held-out error of {target.title}\n\n"
         f"{table['source'].nunique()} sources, {sets.get('sample', 0)} sample sets, {repeats} "
         "dropout repeats. By source: mean absolute error over the repeats. Coverage: share of "
-        "(source, repeat) inside the interval. p: sign-flip test, paired by source, against "
-        f"the best published score, `{result.baseline}`."
+        "(source, repeat) inside the interval. p: sign-flip test, paired by group of "
+        f"sources, against the best published score, `{result.baseline}`."
     )
     absent = [f"- `{method}`: {reason}" for method, reason in result.absent.items()]
     missing = ["Not evaluated:\n\n" + "\n".join(absent)] if absent else []

@@ -30,11 +30,11 @@ ABOUT = (
 R2 = "R² (90 %)"
 OVER_SAMPLE_SETS = (
     "Over all sample sets, scores averaged over dropout repeats; in brackets the 90 % bootstrap "
-    "interval over sources."
+    "interval over groups of sources."
 )
 HELD_OUT = (
     "Mean absolute error on the own images of a source whose group had no part in the fit; in "
-    "brackets the 90 % bootstrap interval over sources."
+    "brackets the 90 % bootstrap interval over groups of sources."
 )
 MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
@@ -207,7 +207,7 @@ def compare_with_first(
     -------
     table : DataFrame
         ``std`` is over dropout repeats, mean over sources; ``p_runs`` of the paired t-test over
-        repeats, ``p_sources`` of `paired_p_value` over sources.
+        repeats, ``p_sources`` of `paired_p_value` over sources, those of a group together.
     warnings : list of str
         Why a method is not among them.
     """
@@ -229,6 +229,9 @@ def compare_with_first(
 def _row(name: str, result: LeaveOneSourceOut, first: LeaveOneSourceOut) -> dict[str, object]:
     errors, against = result.per_source["error"], first.per_source["error"]
     same = result is first
+    # Sources of a group change signs together; the sums keep the mean over sources.
+    grouped = (part.per_source.groupby("group", sort=False)["error"] for part in (result, first))
+    of_groups = [by_group.sum().to_numpy() for by_group in grouped]
     p_runs = np.nan if same else paired_t_test(result.error_by_repeat, first.error_by_repeat)
     return {
         "method": name,
@@ -237,7 +240,7 @@ def _row(name: str, result: LeaveOneSourceOut, first: LeaveOneSourceOut) -> dict
         "difference": float(errors.mean() - against.mean()),
         "p_runs": p_runs,
         "mark": _significance_mark(p_runs),
-        "p_sources": np.nan if same else paired_p_value(errors.to_numpy(), against.to_numpy()),
+        "p_sources": np.nan if same else paired_p_value(*of_groups),
     }
 
 

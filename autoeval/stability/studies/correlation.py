@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from autoeval.accuracy.measures import resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import feature_columns
 from autoeval.stability.methods.score_rows import (
+    groups_of,
     labelled_sample_sets,
     sample_rows,
     split_threshold,
@@ -21,7 +22,7 @@ from autoeval.stability.methods.score_rows import (
 
 RESAMPLES = 1000
 LEVEL = 0.9
-"""Nominal coverage of bootstrap intervals; they resample sources."""
+"""Nominal coverage of bootstrap intervals; they resample groups of sources."""
 MIN_KNOWN = 0.9
 """A threshold at which fewer sample sets have a value is not taken for the best of its score."""
 PAPER = {"ps": 0.95, "es": 0.30, "atc": 0.40}
@@ -46,7 +47,7 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float]:
 class SquaredCorrelation:
     """R² of a straight line through points that come in sources; those with a NaN are left out.
 
-    Sums of each source are kept, so that a resample of sources costs a product of matrices.
+    Sums of each source are kept, so that a resample of groups costs a product of matrices.
 
     Parameters
     ----------
@@ -54,6 +55,8 @@ class SquaredCorrelation:
         Score and accuracy of each sample set.
     source : ndarray of shape (N,)
         Its source.
+    groups : mapping of str to str, optional
+        Group of each source; one that is not there is a group of its own.
 
     Examples
     --------
@@ -62,7 +65,13 @@ class SquaredCorrelation:
     (0.931, 1.0)
     """
 
-    def __init__(self, x: np.ndarray, y: np.ndarray, source: np.ndarray) -> None:
+    def __init__(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        source: np.ndarray,
+        groups: Mapping[str, str] | None = None,
+    ) -> None:
         x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
         defined = np.isfinite(x) & np.isfinite(y)
         x, y = x[defined], y[defined]
@@ -71,6 +80,10 @@ class SquaredCorrelation:
         names, codes = np.unique(np.asarray(source)[defined], return_inverse=True)
         columns = [np.ones_like(x), x, y, x * x, y * y, x * y]
         self.n = len(x)
+        group_of = groups or {}
+        self._group, _ = pd.factorize(
+            np.array([group_of.get(n, n) for n in names.tolist()], object)
+        )
         self._sums = np.zeros((len(names), len(columns)))
         np.add.at(self._sums, codes, np.stack(columns, axis=1))
 
@@ -87,16 +100,18 @@ class SquaredCorrelation:
         return float(self._r2(_central(self._sums).sum(axis=0)))
 
     def interval(self, *, seed: int = 0) -> tuple[float, float]:
-        """Percentile bootstrap interval of `pooled` over the sources; NaN with fewer than three.
+        """Percentile bootstrap interval of `pooled` over groups; NaN with fewer than three.
 
         Parameters
         ----------
         seed : int
             Of the resampling.
         """
-        if len(self._sums) < 3:
+        if len(np.unique(self._group)) < 3:
             return np.nan, np.nan
-        counts = resampled_counts(len(self._sums), resamples=RESAMPLES, seed=seed)
+        counts = resampled_counts(
+            len(self._sums), resamples=RESAMPLES, seed=seed, blocks=self._group
+        )
         return percentile_interval(self._r2(_central(counts @ self._sums)))
 
     def _r2(self, central: np.ndarray) -> np.ndarray:
@@ -149,8 +164,8 @@ def correlation(
     if not features:  # a table of all methods has columns of pairs, too, which no sample set has
         samples = sample_rows(table)
         names = [name for name in names if samples[name].notna().any()] or names
-    points = labelled_sample_sets(table, names, target)
-    rows = [_correlate(points, name, target, seed) for name in names]
+    points, groups = labelled_sample_sets(table, names, target), groups_of(table)
+    rows = [_correlate(points, name, target, groups, seed) for name in names]
     result = pd.DataFrame(rows)
     constant = result.loc[result["r2"].isna(), "feature"].tolist()
     if constant and (features or len(constant) == len(result)):
@@ -162,10 +177,12 @@ def correlation(
     return result.sort_values("r2", ascending=False, ignore_index=True)
 
 
-def _correlate(points: pd.DataFrame, feature: str, target: str, seed: int) -> dict[str, Any]:
+def _correlate(
+    points: pd.DataFrame, feature: str, target: str, groups: Mapping[str, str], seed: int
+) -> dict[str, Any]:
     """Return one row of `correlation` from one row a sample set."""
     x, y = points[feature].to_numpy(), points[target].to_numpy()
-    squared = SquaredCorrelation(x, y, points["source"].to_numpy())
+    squared = SquaredCorrelation(x, y, points["source"].to_numpy(), groups)
     lower, upper = squared.interval(seed=seed)
     defined, r2 = np.isfinite(x), squared.pooled()
     constant = math.isnan(r2)
@@ -229,9 +246,9 @@ def thresholds(
             f"but it has {', '.join(stems) or 'none'}; their columns are named like ps@0.95."
         )
     chosen = {name: at for name, at in parted.items() if at[0] in (families or stems)}
-    points = labelled_sample_sets(table, list(chosen), target)
+    points, groups = labelled_sample_sets(table, list(chosen), target), groups_of(table)
     rows = [
-        {"score": family, "threshold": threshold} | _correlate(points, name, target, seed)
+        {"score": family, "threshold": threshold} | _correlate(points, name, target, groups, seed)
         for name, (family, threshold) in chosen.items()
     ]
     return pd.DataFrame(rows)

@@ -1,6 +1,6 @@
 """Errors by the number of sample sets, of dropout repeats, and of images in a set.
 
-Errors are those on sources left out of the fit with their groups; intervals resample sources.
+Errors are those on sources left out of the fit with their groups; intervals resample the groups.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ def size_of_meta_set(
         ``sample_sets``, ``method``, and the columns of `StudySettings.summarise`.
     """
     rows, names = settings.rows(table), sources(table)
+    groups = [groups_of(table)[name] for name in names]
     counts = sample_rows(table).groupby("source")["sample_set"].nunique().reindex(names)
     sizes = _check_sizes(sizes, counts.fillna(0).astype(int))
     records = []
@@ -76,7 +77,7 @@ def size_of_meta_set(
                     seeds = rows.of_kind(SEED)
                     errors.append(held_out_errors(training, seeds, method, settings.target, names))
                     bar.update()
-                summary = settings.summarise(np.array(errors))
+                summary = settings.summarise(np.array(errors), groups)
                 records.append({"sample_sets": size, "method": method, **summary})
     return pd.DataFrame(records)
 
@@ -85,11 +86,12 @@ def _draw(rows: Rows, names: Sequence[str], size: int, seed: Sequence[int]) -> R
     """Keep `size` sample sets of each source, and the sources' own images."""
     rng = np.random.default_rng(seed)
     samples = rows["kind"] == SAMPLE
-    kept: list[str] = []
+    kept = ~samples
     for name in names:
-        set_ids = np.unique(rows["sample_set"][samples & (rows["source"] == name)])
-        kept += list(rng.choice(set_ids, size, replace=False))
-    return rows.where(~samples | np.isin(rows["sample_set"], kept))
+        of_source = samples & (rows["source"] == name)  # two sources may call a set the same
+        drawn = rng.choice(np.unique(rows["sample_set"][of_source]), size, replace=False)
+        kept |= of_source & np.isin(rows["sample_set"], drawn)
+    return rows.where(kept)
 
 
 def _check_sizes(sizes: Sequence[int], counts: pd.Series) -> list[int]:
@@ -133,6 +135,7 @@ def dropout_repeats(table: pd.DataFrame, settings: StudySettings) -> pd.DataFram
         If the table has a single repeat.
     """
     rows, names = settings.rows(table), sources(table)
+    groups = [groups_of(table)[name] for name in names]
     n_repeats = len(np.unique(rows["repeat"]))
     if n_repeats < 2:
         raise InputError(
@@ -146,7 +149,7 @@ def dropout_repeats(table: pd.DataFrame, settings: StudySettings) -> pd.DataFram
         for k in range(1, n_repeats + 1):
             chosen = _choices(n_repeats, k, settings.seed)
             averaged = np.stack([estimates[:, choice].mean(axis=1) for choice in chosen])
-            summary = settings.summarise(np.abs(averaged - true))
+            summary = settings.summarise(np.abs(averaged - true), groups)
             if len(chosen) == 1:
                 summary["std"] = np.nan
             spread = float(np.nanmean(estimates.std(axis=1, ddof=1)) / np.sqrt(k))
@@ -211,6 +214,8 @@ def size_of_sample_sets(
     seeds = whole_sets(observations.of_kind(SEED))
     parts = subset_table(samples, sizes, draws=draws, seed=settings.seed)
     settings.rows(pd.concat([seeds, parts]))
+    names = sources(seeds)
+    groups = [groups_of(seeds)[name] for name in names]
     records = []
     for size, size_parts in parts.groupby("size"):
         drawn = [pd.concat([seeds, part]) for _, part in size_parts.groupby("draw")]
@@ -222,11 +227,11 @@ def size_of_sample_sets(
                     Rows.of(seeds, columns),
                     method,
                     settings.target,
-                    sources(seeds),
+                    names,
                 )
                 for training in drawn
             ]
-            summary = settings.summarise(np.array(errors))
+            summary = settings.summarise(np.array(errors), groups)
             records.append({"images": size, "method": method, **summary})
     return pd.DataFrame(records)
 
@@ -266,7 +271,7 @@ def size_of_test_set(
     parts = subset_table(seeds, sizes, draws=draws, seed=settings.seed)
     settings.rows(full)
     truth = full[full["kind"] == SEED].groupby("source")[target].first()
-    site_truth = parts["source"].map(truth)
+    site_truth, group_of = parts["source"].map(truth), groups_of(full)
     records = []
     for method in settings.methods:
         columns = (*make_method(method).features, target)
@@ -278,9 +283,11 @@ def size_of_test_set(
         )
         by_draw = missed.groupby(["size", "draw", "source"])[["place", "same"]].mean().unstack()
         for size in sizes:
+            site_errors = by_draw.loc[size, "place"]
+            groups = [group_of[name] for name in site_errors]
             records.append(
                 {"images": size, "method": method}
-                | settings.summarise(by_draw.loc[size, "place"].to_numpy())
+                | settings.summarise(site_errors.to_numpy(), groups)
                 | {"error_same_images": float(by_draw.loc[size, "same"].mean().mean())}
             )
     return pd.DataFrame(records).sort_values("images", kind="stable", ignore_index=True)
@@ -400,7 +407,7 @@ class StudySettings:
     target : str
         Column of the accuracy.
     seed : int
-        Of draws, and of intervals, which resample sources.
+        Of draws, and of intervals, which resample groups of sources.
     """
 
     methods: Sequence[str]
@@ -432,13 +439,15 @@ class StudySettings:
             )
         return Rows.of(table, (*sorted(names), self.target))
 
-    def summarise(self, errors: np.ndarray) -> dict[str, float]:
+    def summarise(self, errors: np.ndarray, groups: Sequence[str]) -> dict[str, float]:
         """Sum up absolute errors.
 
         Parameters
         ----------
         errors : ndarray of shape (n_draws, n_sources)
             NaN where there was no estimate.
+        groups : sequence of str
+            Of the sources.
 
         Returns
         -------
@@ -448,13 +457,15 @@ class StudySettings:
             estimates that could not be made for want of a score.
         """
         missing = np.isnan(errors)
-        source_errors = errors[:, ~missing.all(axis=0)]
+        estimated = ~missing.all(axis=0)
+        source_errors = errors[:, estimated]
         if not source_errors.size:
             nothing = dict.fromkeys(("error", "std", "lower", "upper"), np.nan)
             return {**nothing, "sources": 0, "no_estimate": 1.0}
-        lower, upper = mean_interval(np.nanmean(source_errors, axis=0), seed=self.seed)
+        by_source = np.nanmean(source_errors, axis=0)
+        lower, upper = mean_interval(by_source, np.asarray(groups)[estimated], seed=self.seed)
         return {
-            "error": float(np.nanmean(source_errors, axis=0).mean()),
+            "error": float(by_source.mean()),
             "std": float(np.nanmean(source_errors, axis=1).std()),
             "lower": lower,
             "upper": upper,
@@ -463,33 +474,39 @@ class StudySettings:
         }
 
 
-def mean_interval(values: np.ndarray, *, seed: int = 0) -> tuple[float, float]:
+def mean_interval(
+    values: np.ndarray, groups: np.ndarray | None = None, *, seed: int = 0
+) -> tuple[float, float]:
     """Percentile bootstrap interval for the mean over sources (n_sources,), NaN for one without.
 
-    The unit of resampling is the source: nine sites are nine observations.
+    The unit of resampling is the group: nine sites of one origin are one observation.
 
     Parameters
     ----------
     values : ndarray of shape (n_sources,)
         One a source; those that are not finite are left out.
+    groups : ndarray of shape (n_sources,), optional
+        Of the sources; by default each is a group of its own.
     seed : int
         Of the resampling.
 
     Returns
     -------
     tuple of float
-        Both ends; NaN with fewer than two values.
+        Both ends; NaN with fewer than two groups.
 
     Examples
     --------
     >>> mean_interval(np.array([.5, .5, .5]))
     (0.5, 0.5)
     """
-    defined = values[np.isfinite(values)]
-    if len(defined) < 2:
+    defined = np.isfinite(values)
+    names = np.arange(len(values)) if groups is None else np.asarray(groups)
+    group, different = pd.factorize(names[defined])
+    if len(different) < 2:
         return np.nan, np.nan
-    counts = resampled_counts(len(defined), resamples=RESAMPLES, seed=seed)
-    return percentile_interval(counts @ defined / len(defined))
+    counts = resampled_counts(len(group), resamples=RESAMPLES, seed=seed, blocks=group)
+    return percentile_interval(counts @ values[defined] / counts.sum(axis=1))
 
 
 def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str) -> np.ndarray:

@@ -114,3 +114,25 @@ def test_tables_without_a_method_in_common_stand_one_by_one(tmp_path, capsys):
     assert main(["bench", *words, "--method", "ac", "bos"]) == 0
     assert "All tables together" not in capsys.readouterr().out
     assert pd.read_csv(tmp_path / "out" / "two.csv")["method"].tolist() == ["ac"]
+
+
+def test_a_group_counts_once_for_the_baseline_and_in_the_test():
+    table = score_table()
+    table["group"] = table["source"].replace({"s1": "s0", "s2": "s0", "s3": "s0"})
+    alone = table["source"].isin(["s4", "s5"]) & (table["kind"] == "seed")
+    table["ac"] = table["mAP"] + 0.2 * alone
+    table["bos"] = table["mAP"] + 0.1 * (table["kind"] == "seed")
+    result = bench(table, ["bos", "ac", "constant"])
+    by_group = {
+        name: held.per_source.groupby("group")["error"].mean().to_numpy()
+        for name, held in result.results.items()
+    }
+    # over sources `ac` has the lower mean, over the three groups, as in the table, `bos`
+    assert result.errors("ac").mean() < result.errors("bos").mean()
+    assert by_group["bos"].mean() < by_group["ac"].mean()
+    assert by_group["bos"].mean() == result.results["bos"].summary()["mean_absolute_error"]
+    assert result.baseline == "bos"
+    difference = by_group["constant"] - by_group["bos"]
+    flips = [np.mean(difference * s) for s in itertools.product((1, -1), repeat=3)]
+    expected = np.mean(np.abs(flips) >= abs(difference.mean()) - 1e-12)
+    assert result.p_values()["constant"] == pytest.approx(expected)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from observations import found, image, observations
@@ -71,3 +73,18 @@ def test_no_box_anywhere_and_no_repeats():
     without = image("x", found([[0, 0, 9, 9]]), [], [])
     with pytest.raises(InputError, match="without perturbed"):
         box_table(observations({("a", "a", "seed"): [without]}))
+
+
+def test_the_interval_over_boxes_draws_groups_of_sources():
+    made = observations(planted("a", 0) | planted("b", 1) | planted("c", 2) | planted("d", 3))
+    sets = [replace(one, group="ab") if one.source in "ab" else one for one in made.sets]
+    boxes = box_table(replace(made, sets=tuple(sets)))
+    assert boxes.groupby("source")["group"].first().tolist() == ["ab", "ab", "c", "d"]
+    merged = boxes.assign(source=boxes["group"])
+    by_group, expected = (
+        box_level_correlation(each).set_index(["source", "measure"]).loc[("all", "confidence")]
+        for each in (boxes, merged)
+    )
+    assert by_group[["r2", "lower", "upper"]].tolist() == pytest.approx(
+        expected[["r2", "lower", "upper"]].tolist()
+    )

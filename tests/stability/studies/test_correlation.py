@@ -215,3 +215,45 @@ def test_mean_interval_lies_within_the_values_and_leaves_out_what_is_missing():
     lower, upper = mean_interval(np.array([0.1, 0.2, np.nan, 0.6]))
     assert 0.1 <= lower < 0.3 < upper <= 0.6
     assert np.isnan(mean_interval(np.array([0.5, np.nan]))).all()
+
+
+def test_groups_of_sources_are_drawn_together(points):
+    x, y, source = points
+    groups = {"a": "site", "b": "site", "c": "other"}  # d and e are groups of their own
+    squared = SquaredCorrelation(x, y, source, groups)
+    drawn = resampled_counts(4, resamples=1000)  # site, other, d, e
+    copied = [
+        stats.linregress(np.repeat(x, times), np.repeat(y, times)).rvalue ** 2
+        for times in drawn[:, np.repeat([0, 0, 1, 2, 3], 20)]
+        if times.any()
+    ]
+    assert squared.pooled() == SquaredCorrelation(x, y, source).pooled()
+    assert squared.interval() == pytest.approx(np.quantile(copied, [0.05, 0.95]), abs=1e-3)
+    two = {"a": "one", "b": "one", "c": "one", "d": "two", "e": "two"}
+    assert np.isnan(SquaredCorrelation(x, y, source, two).interval()).all()
+
+
+def test_the_intervals_of_correlations_are_over_groups():
+    rng = np.random.default_rng(1)
+    worlds = {f"{name}{k}": value for name, value in WORLDS.items() for k in range(3)}
+    scores = {"bos": lambda value, *_: value + rng.normal(0, 0.1)}
+    scores["ps@0.50"] = lambda value, *_: value + rng.normal(0, 0.1)
+    table = score_table(worlds, **scores)
+    grouped = table.assign(group=table["source"].str[0])
+    renamed = table.assign(source=table["source"].str[0])
+    ends = ["lower", "upper"]
+    for study in (correlation, thresholds):
+        by_group, by_source, expected = study(grouped), study(table), study(renamed)
+        assert by_group["r2"].tolist() == pytest.approx(by_source["r2"].tolist())
+        assert by_group[ends].to_numpy() == pytest.approx(expected[ends].to_numpy())
+        assert (
+            by_group["upper"] - by_group["lower"] > by_source["upper"] - by_source["lower"]
+        ).all()
+
+
+def test_a_mean_is_of_as_many_observations_as_there_are_groups():
+    values, groups = np.array([0.1, 0.1, 0.2, 0.2, 0.6, 0.6]), np.array(list("aabbcc"))
+    assert mean_interval(values, groups) == pytest.approx(mean_interval(values[::2]))
+    lower, upper = mean_interval(values)
+    assert mean_interval(values, groups)[0] < lower and upper < mean_interval(values, groups)[1]
+    assert np.isnan(mean_interval(values[:2], groups[:2])).all()

@@ -61,3 +61,11 @@ def test_a_score_that_is_absent_is_named_and_the_others_are_compared():
     assert "less bos" in report.text()
     with pytest.raises(InputError, match="fd"):
         fusion_report(world(), methods=["fd", "bos"])
+
+
+def test_sources_of_a_group_change_signs_together():
+    table = world()
+    table["group"] = table["source"].replace({"b": "a"})
+    rows = compare_with_first(table, ["bos", "bos+es"])[0].set_index("method")
+    # three groups that all gain: two of 2^3 signs are as extreme
+    assert rows.loc["bos+es", "p_sources"] == pytest.approx(2 / 8)

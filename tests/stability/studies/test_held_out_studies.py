@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from score_tables import WORLDS, score_table
 
@@ -7,6 +8,7 @@ from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.methods.score_rows import Rows
 from autoeval.stability.studies.set_sizes import (
     StudySettings,
+    _draw,
     dropout_repeats,
     estimate_held_out,
     size_of_meta_set,
@@ -107,3 +109,24 @@ def test_more_repeats_steady_an_estimate_that_dropout_shakes():
 def test_a_single_repeat_cannot_be_compared():
     with pytest.raises(InputError, match="at least two dropout repeats but got 1"):
         dropout_repeats(score_table(WORLDS, bos=exact), StudySettings(["bos"]))
+
+
+def test_intervals_of_errors_are_over_groups():
+    """Twins double the sources and add no observation."""
+    table = score_table(WORLDS, repeats=2, bos=noisy())
+    twins = table.assign(source=table["source"] + "2", sample_set=table["sample_set"] + "2")
+    twice = pd.concat([table, twins], ignore_index=True)
+    twice["group"] = twice["source"].str[0]
+    settings, ends = StudySettings(["bos", "constant"]), ["error", "lower", "upper"]
+    for study in (dropout_repeats, size_of_meta_set):
+        by_group, alone = (study(each, settings).iloc[-2:] for each in (twice, table))
+        assert by_group[ends].to_numpy() == pytest.approx(alone[ends].to_numpy())
+        assert by_group["sources"].tolist() == [8, 8]
+
+
+def test_sample_sets_of_one_name_in_two_sources_are_drawn_apart():
+    table = score_table(WORLDS, n_sets=6, bos=noisy())
+    table["sample_set"] = table["sample_set"].str[2:]
+    rows = StudySettings(["bos"]).rows(table)
+    drawn = _draw(rows, list(WORLDS), 2, [0]).of_kind("sample")
+    assert np.unique(drawn["source"], return_counts=True)[1].tolist() == [2, 2, 2, 2]

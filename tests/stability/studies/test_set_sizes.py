@@ -111,3 +111,17 @@ def test_no_image_with_enough_boxes():
     made = observations({("c", "c", "seed"): [moving("alone", 5, n_boxes=1)]})
     with pytest.raises(InputError, match="2 boxes or more"):
         examples(made)
+
+
+def test_intervals_over_images_are_over_groups():
+    made = shaky_worlds()
+    twins = [replace(one, source=f"{one.source}2", group=one.source) for one in made.sets]
+    sets = (*(replace(one, group=one.source) for one in made.sets), *twins)
+    for study in (size_of_sample_sets, size_of_test_set):
+        by_group, alone = (
+            study(each, StudySettings(["bos"]), sizes=[8], draws=1).iloc[-1]
+            for each in (replace(made, sets=sets), made)
+        )
+        ends = ["error", "lower", "upper"]
+        assert by_group["sources"] == 8
+        assert by_group[ends].tolist() == pytest.approx(alone[ends].tolist())
