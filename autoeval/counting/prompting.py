@@ -454,7 +454,8 @@ class CellJournal:
         cells: dict[tuple, Cell] = {}
         if not self.path.exists():
             return cells
-        for line in self.path.read_bytes().splitlines():
+        # A last line without its end is not read, even if whole: `writer` drops it.
+        for line in self.path.read_bytes().split(b"\n")[:-1]:
             with suppress(LookupError, TypeError, ValueError):
                 cell = json.loads(line)
                 cells[tuple(cell[field] for field in self.key)] = cell

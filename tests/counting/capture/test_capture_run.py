@@ -279,6 +279,16 @@ def test_a_counter_is_asked_again_about_other_facts(split, journal):
     assert run_task(changed, task, VisibleOnly(), book, journal).reused == len(split.items)
 
 
+def test_an_answer_without_the_end_of_its_line_is_asked_for_again(split, journal):
+    """It was read, and so not asked for, and then dropped: the report had it as missing."""
+    task, book = get_task("total-occluded"), load_prompts()
+    run_task(split, task, VisibleOnly(), book, journal)
+    journal.path.write_bytes(journal.path.read_bytes()[:-1])
+    counts = run_task(split, task, VisibleOnly(), book, journal)
+    assert (counts.answered, counts.reused) == (1, len(split.items) - 1)
+    assert len(journal.path.read_text().splitlines()) == len(split.items)
+
+
 def test_another_image_of_the_same_name_is_asked_about(split, journal, tmp_path):
     """Another time of the file alone is no other image."""
     task, book = get_task("total-original"), load_prompts()
