@@ -21,10 +21,13 @@ from autoeval.detectors.building.checkpoints import find_checkpoint, load_weight
 from autoeval.detectors.building.configs import build_model, deployed_weights, read_config
 from autoeval.detectors.detector import MMDetector
 from autoeval.errors import InputError, first_line
+from autoeval.words import listed
 
 HEIGHT = 480
 WIDTH = 640
 BLOCK = 40
+# What of a config is read, of which options therefore have an effect.
+PARTS = ("model", "test_dataloader", "default_scope", "detector", "train_dataloader")
 
 
 def load_detector(
@@ -63,11 +66,18 @@ def load_detector(
     Raises
     ------
     InputError
-        If a file is missing or unreadable, the config does not build, the checkpoint does not fit
-        it, the categories are not known, the device cannot be used, or the detector fails on the
-        trial image.
+        If a file is missing or unreadable, an option has no effect, the config does not build, the
+        checkpoint does not fit it, the categories are not known, the device cannot be used, or the
+        detector fails on the trial image.
     """
     chosen = _device(device)
+    idle = [name for name in cfg_options or {} if name.partition(".")[0] not in PARTS]
+    if idle:
+        raise InputError(
+            f"Expected --cfg-options of {listed(PARTS)} but got {listed(idle)}, on which no box "
+            "depends: for example model.test_cfg.score_thr=.3, or, for another size, "
+            "test_dataloader.dataset.pipeline.1.scale."
+        )
     config = read_config(name_or_config, cfg_options)
     path = find_checkpoint(_source(name_or_config, config, checkpoint))
     content = read_checkpoint(path, trust=trust_checkpoint)

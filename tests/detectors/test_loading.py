@@ -142,6 +142,16 @@ def test_a_detector_that_does_not_run_says_so_when_loaded(tmp_path, weights, cha
         load_detector(config, checkpoint=checkpoint, cfg_options=change)
 
 
+@pytest.mark.parametrize("name", ["test_pipeline.1.scale", "test_cfg.score_thr", "score_thr"])
+def test_an_option_on_which_no_box_depends_is_refused(name):
+    """Such as that of a variable, which has gone into the pipeline by then."""
+    with pytest.raises(InputError, match=rf"but got {name}, on which no box depends"):
+        load_detector("roadworld_nano", cfg_options={name: 0.3})
+    size = {"test_dataloader.dataset.pipeline.1.scale": (160, 96)}
+    detector = load_detector("roadworld_nano", cfg_options=size)
+    assert detector.settings["test_pipeline.1.Resize.scale"] == [160, 96]
+
+
 def test_memory_that_runs_out_in_the_trial_is_told_as_that(tmp_path, weights, monkeypatch):
     def run_out(*args, **options):
         raise torch.OutOfMemoryError("CUDA out of memory.")
