@@ -292,11 +292,12 @@ def _one_each(rows: Iterable[Row], names: Container[str]) -> tuple[list[Row], li
             unknown[name] += 1
             continue
         before = answers.get(place)
-        if before is not None and is_done(before):
+        # One key again: its text was read anew, or its image changed and was asked about anew.
+        same_key = before is not None and "key" in row and row["key"] == before.get("key")
+        if before is not None and is_done(before) and not same_key:
             if not is_done(row):
                 continue
-            if "key" not in row or row["key"] != before.get("key"):  # not one that was read again
-                times[name] += 1
+            times[name] += 1
         answers[place] = row
     warnings = []
     if times:

@@ -129,6 +129,16 @@ def test_answers_about_another_box_and_texts_that_were_read_again(split):
     assert any("1 answers" in text and "a.png" in text for text in result.warnings)
 
 
+def test_an_answer_about_an_image_that_changed_since_does_not_stand(split):
+    """A question is asked again under its key where the image changed; here that failed."""
+    failed = row("a.png", None, "failed: HTTP 500", key="k")
+    result = result_of(split, [row("a.png", 6, key="k"), *ROWS[1:], failed])
+    assert result.frame["status"].tolist() == ["failed", "ok", "skipped", "ok"]
+    assert measure(result)["missing"] == 1
+    other = result_of(split, [row("a.png", 6, key="k"), *ROWS[1:], {**failed, "key": "other"}])
+    assert other.frame["status"].tolist() == ["ok", "ok", "skipped", "ok"]
+
+
 def test_patterns_are_measured_by_accuracy(split):
     answers = ("circle", "rectangle", None, "triangle")
     given = zip(NAMES, answers, strict=True)
