@@ -123,7 +123,8 @@ class MetaSetConfig:
     n_images : int
         Images of each sample set.
     n_transforms : int
-        Different transforms of each sample set.
+        Different transforms of each sample set, at least one: a recipe without any is of the seed
+        set's own images.
     per_image : bool
         Draw magnitudes for each image instead of once.
     in_turn : bool
@@ -155,9 +156,9 @@ class MetaSetConfig:
                 f"n_sets and n_images must be at least 1, got {self.n_sets} and {self.n_images}."
             )
         n_different = len(set(self.transforms))
-        if not 0 <= self.n_transforms <= n_different:
+        if not 1 <= self.n_transforms <= n_different:
             raise InputError(
-                f"n_transforms must be between 0 and {n_different}, the number of different "
+                f"n_transforms must be between 1 and {n_different}, the number of different "
                 f"transforms to draw from, got {self.n_transforms}."
             )
         if not 0 <= self.min_visibility <= 1:

@@ -94,9 +94,11 @@ def test_own_images_are_untransformed_and_capped():
     [
         ({"n_sets": 0}, "at least 1"),
         ({"n_images": 0}, "at least 1"),
-        ({"n_transforms": 8}, "between 0 and 7"),
-        ({"n_transforms": -1}, "between 0 and 7"),
-        ({"transforms": ["Rotate", "Rotate"], "n_transforms": 2}, "between 0 and 1"),
+        ({"n_transforms": 8}, "between 1 and 7"),
+        ({"n_transforms": -1}, "between 1 and 7"),
+        # its rows would be those of own images, each source counted as often as it has sets
+        ({"n_transforms": 0}, "between 1 and 7"),
+        ({"transforms": ["Rotate", "Rotate"], "n_transforms": 2}, "between 1 and 1"),
         ({"transforms": ["Blur"]}, "No transform named 'Blur'"),
         ({"min_visibility": 1.5}, "min_visibility"),
         ({"in_turn": True}, "in turn need n_transforms = 1, got 3"),
