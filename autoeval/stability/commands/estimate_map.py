@@ -335,7 +335,11 @@ def _estimate(
     run = meta_set_options.given_detector(options, estimator.loading_.get("detector"))
     spec = run.spec if run else None
     detector = estimator.detector_ or (spec() if spec else None)
-    if options.get("domain_source") and not isinstance(estimator, AccuracyEstimator):
+    # Where it was fitted here and no method reads the domain, that was for scores.parquet alone.
+    takes_domain = not isinstance(estimator, AccuracyEstimator) and (
+        estimator.reads_domain or options.get("estimator")
+    )
+    if options.get("domain_source") and takes_domain:
         detector = detector or estimator.load_detector()
         running["domain"] = _domain(options, estimator, detector, folder)
     observed = None

@@ -144,16 +144,25 @@ class PublishedEstimator:
         """The pass over the images of the fit, which those of a new site get, too."""
         fitted = self._fitted
         ranged = tuple(fitted.training_range_)
-        compared_fits = self.fit_result_.compared.values() if self.fit_result_ else ()
-        read = [needs_of(compared_fit.regression_.features_) for compared_fit in compared_fits]
         return ScoredPass(
             self.context_,
             self.loading_,
             fitted.features_,
             fitted.table_,
             compared=ranged,
-            of_others=frozenset().union(*read),
+            of_others=needs_of(self._features_of_others),
         )
+
+    @property
+    def _features_of_others(self) -> tuple[str, ...]:
+        """Columns that methods read which were fitted along with this one."""
+        compared_fits = self.fit_result_.compared.values() if self.fit_result_ else ()
+        return tuple(name for fit in compared_fits for name in fit.regression_.features_)
+
+    @property
+    def reads_domain(self) -> bool:
+        """Whether it, or a method fitted along, compares with the detector's training domain."""
+        return bool(of_domain([*self._fitted.training_range_, *self._features_of_others]))
 
     @property
     def looks_(self) -> Looks | None:
@@ -238,7 +247,7 @@ class PublishedEstimator:
                 f"The method '{self.method}' estimates the categories of its task: leave out "
                 f"`categories` (--category), or fit by '{DEFAULT_METHOD}'."
             )
-        if domain is not None and not of_domain(fitted_pass.compared):
+        if domain is not None and not self.reads_domain:
             raise InputError(
                 f"No score of this estimator by '{self.method}' compares with a training domain: "
                 "leave out `domain` (--domain-source)."

@@ -142,8 +142,8 @@ class ScoredPass:
                 "seed set that --domain-source named when it was fitted."
             )
         self.check_reference(reference is not None)
-        needs, wanted = needs_of(self.features), 0
-        if "perturbed" in needs or repeats:
+        needed_by_any, wanted = needs_of(self.features) | self.of_others, 0
+        if "perturbed" in needed_by_any or repeats:
             fitted = _fitted_repeats(self.table)
             wanted = fitted if repeats is None else repeats
             if not min(1, fitted) <= wanted <= fitted:
@@ -151,7 +151,6 @@ class ScoredPass:
                     f"Expected {min(1, fitted)} to {fitted} `repeats`, the number this estimator "
                     f"was fitted with, but got {wanted}."
                 )
-        needed_by_any = needs | self.of_others
         wants = tuple(want for want in WANTS if want in BY_PRODUCTS or want in needed_by_any)
         try:
             saved, words = context["task"], detector.categories

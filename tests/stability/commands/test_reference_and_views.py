@@ -136,3 +136,16 @@ def test_the_default_method_goes_first_beside_one_of_the_domain(roads, tmp_path,
     new = ["--images", str(roads / "worlds" / NEW / "images")]
     assert main([*DETECTOR, *task, *sizes, *new, "--work-dir", str(tmp_path / "work")]) == 0
     assert 0 <= json.loads(capsys.readouterr().out)["estimate"]["value"] <= 1
+
+
+@pytest.mark.parametrize("methods", [["atc"], ["atc", "fd"]])
+def test_a_domain_is_taken_whichever_method_reads_it(roads, methods, tmp_path, capsys):
+    """It adds columns to scores.parquet where none does; the estimate was refused after the fit."""
+    task = ["--task", str(roads / "task.py"), "--domain-source", "day_street"]
+    sizes = ["--n-sets", "2", "--n-images", "2", "--repeats", "1", "--method", *methods]
+    new = ["--images", str(roads / "worlds" / NEW / "images")]
+    shutil.copytree(roads / "work" / "training_domain", tmp_path / "work" / "training_domain")
+    assert main([*DETECTOR, *task, *sizes, *new, "--work-dir", str(tmp_path / "work")]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert 0 <= result["estimate"]["value"] <= 1
+    assert list(result["by_method"]) == methods[1:]

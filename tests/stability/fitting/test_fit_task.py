@@ -306,3 +306,14 @@ def test_a_method_is_compared_with_a_constant_whatever_its_target(target):
     assert warning.code == "no-better-than-constant"
     better = replace(bos, per_source=rows.assign(error=0.5))
     assert _useless((better, constant), "bos") == ()
+
+
+def test_the_pass_has_the_dropout_that_another_method_reads(detector, task, tmp_path):
+    """The first reads nothing; the other was refused after the run, for want of a repeat."""
+    fitted = fit(detector, task, tmp_path / "work", methods=["constant", "bos"])
+    images = load_image_folder(tmp_path / "worlds" / "w1" / "images")
+    estimate = fitted.predict(images=images)
+    alone = fit(detector, task, tmp_path / "work", methods=["bos"]).predict(images=images)
+    other = fitted.predict_others(estimate.site)["bos"]
+    assert (other.value, other.std) == (alone.value, alone.std)
+    assert estimate.value == pytest.approx(fitted.table_.groupby("source")["mAP"].first().mean())
