@@ -13,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 from autoeval.boxes import box_area, box_iou, match_boxes
 from autoeval.detections import SCORE_THR, Detections, Evidence
 from autoeval.errors import InputError
+from autoeval.model.pair_table import SEED
 from autoeval.report.charts import source_legend, source_styles
 from autoeval.report.page import Table
 from autoeval.stability.methods.score_rows import groups_of
@@ -34,7 +35,7 @@ def box_level_report(observations: Observations, *, seed: int = 0) -> StudyRepor
     Parameters
     ----------
     observations : Observations
-        Of the sources' own images.
+        Of the sources' own images; sample sets among them are passed over.
     seed : int
         Of the intervals.
 
@@ -43,7 +44,7 @@ def box_level_report(observations: Observations, *, seed: int = 0) -> StudyRepor
     InputError
         If no image has a box.
     """
-    boxes = box_table(observations)
+    boxes = box_table(observations.of_kind(SEED))
     result = box_level_correlation(boxes, seed=seed)
     shown = result.assign(**{R2: interval_cells(result, "r2")})
     shown = shown[

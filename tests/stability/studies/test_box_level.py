@@ -1,13 +1,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
-from observations import found, image, observations
+from observations import found, image, observations, shaky_worlds
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.stability.reports.box_quality import (
     box_level_correlation,
+    box_level_report,
     box_table,
     stability_of_boxes,
 )
@@ -88,3 +90,10 @@ def test_the_interval_over_boxes_draws_groups_of_sources():
     assert by_group[["r2", "lower", "upper"]].tolist() == pytest.approx(
         expected[["r2", "lower", "upper"]].tolist()
     )
+
+
+def test_the_report_is_of_own_images_where_sample_sets_were_observed_too():
+    made = shaky_worlds()
+    report, own = box_level_report(made), box_level_report(made.of_kind("seed"))
+    pd.testing.assert_frame_equal(report.parts[0].table, own.parts[0].table)
+    assert report.parts[0].table["boxes"].tolist()[0] == 4 * 8
