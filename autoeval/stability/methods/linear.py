@@ -50,11 +50,12 @@ class Constant:
         Parameters
         ----------
         rows : Rows
-            Of which the first of each source's own images is read.
+            Of which the first of each source's own images is read, where it has the target.
         target : str
             Column of the accuracy.
         """
         seeds = rows.of_kind(SEED)
+        seeds = seeds.where(np.isfinite(seeds[target].astype(np.float64)))
         first = np.unique(seeds["source"], return_index=True)[1]
         self.value_ = float(self.statistic(seeds[target][first]))
         return self

@@ -159,7 +159,10 @@ class SourceRegression:
         )
         skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else 0.0
         if skipped > MANY_SKIPPED:
-            text = f"{skipped:.0%} of the images have no box before or after dropout: not counted"
+            text = (
+                f"{skipped:.0%} of the images have no box before or after dropout: their stability "
+                "is 0, or is left out, as the preset says"
+            )
             notices += (Notice("images-skipped", text, severity="note"),)
         return PublishedEstimate(
             value=value,

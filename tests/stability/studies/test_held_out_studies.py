@@ -130,3 +130,12 @@ def test_sample_sets_of_one_name_in_two_sources_are_drawn_apart():
     rows = StudySettings(["bos"]).rows(table)
     drawn = _draw(rows, list(WORLDS), 2, [0]).of_kind("sample")
     assert np.unique(drawn["source"], return_counts=True)[1].tolist() == [2, 2, 2, 2]
+
+
+def test_a_source_without_labels_leaves_the_constant_of_the_others():
+    table = score_table({**WORLDS, "unlabelled": 0.4}, repeats=2, bos=noisy())
+    table["mAP"] = table["mAP"].mask(table["source"] == "unlabelled")
+    result = dropout_repeats(table, StudySettings(["constant", "median"])).iloc[:2]
+    # each world against the others: .3 .5 .6 .8; medians of three are .6 .6 .5 .5
+    assert result["error"].tolist() == pytest.approx([0.2, np.mean([0.3, 0.1, 0.1, 0.3])])
+    assert result["sources"].tolist() == [4, 4]
