@@ -793,10 +793,9 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
     """
     words = dict.fromkeys(word for part in parts for word in part.categories)
     numbers = {k: word for part in parts for k, word in part.numbers.items()}
-    # The place of a number counts, in whatever order the sets are given.
-    in_order: Sequence[str] = [*max((part.numbers for part in parts), key=len)]
-    if len(in_order) < len(numbers):
-        in_order = sorted(numbers, key=natural_order)
+    # The place of a number counts: that of the sets with all of them, where they have one order.
+    orders = {tuple(part.numbers) for part in parts if len(part.numbers) == len(numbers)}
+    in_order = orders.pop() if len(orders) == 1 else sorted(numbers, key=natural_order)
     numbers = {
         k: numbers[k]
         for k in in_order

@@ -273,6 +273,7 @@ def test_reference_statistics_of_several_sets():
         ("12", "23", "123"),  # a file that counts from 0 has the second for 1
         ("2 10", "9 10", "2 9 10"),
         ("21", "1", "21"),  # one list has all: its order is that of the files
+        ("21", "12", "12"),  # two have all, in two orders
     ],
 )
 def test_the_list_of_numbers_is_one_in_whatever_order_sets_are_joined(first, second, in_order):
