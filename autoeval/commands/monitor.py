@@ -183,7 +183,9 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
     monitored : Monitored
         The run.
     """
+    from autoeval.api.options import OF_REFERENCE, load_estimator
     from autoeval.io.predictions.formats import SUFFIXES
+    from autoeval.model.pair_table import REFERENCE_AP
     from autoeval.monitoring.monitor_store import ROOT, MonitorStore
     from autoeval.monitoring.read_sites import LISTS
 
@@ -191,6 +193,10 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
     store = MonitorStore(typed["work_dir"])
     notes = store.files() if typed["predictions"] and store.path.exists() else {}
     of_one = ["predictions", "images", "img_dir", *(["reference"] if typed["predictions"] else [])]
+    references = typed["reference"] or ()
+    of_both = references and typed["against"]
+    if of_both and REFERENCE_AP not in load_estimator(typed["estimator"]).rows_:
+        references, of_one = (), [*of_one, *OF_REFERENCE]  # it is of the other detector alone
     commands, folders = {}, list[Path]()
     for site in monitored.alarms:
         words = ["autoeval", "label", "plan", "--estimator", typed["estimator"]]
@@ -208,7 +214,7 @@ def label_commands(invocation: Invocation, monitored: Monitored) -> dict[str, st
                 if not lists:  # a list of all sites: those of one have no file
                     continue
                 words += ["--images", lists[0]]
-            for reference in typed["reference"] or ():
+            for reference in references:
                 words += ["--reference", Path(reference) / files[0].relative_to(folder)]
         elif (Path(typed["images"]) / site.name).is_dir():
             words += ["--images", Path(typed["images"]) / site.name]

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from comparison.two_detectors import write_detectors
 
+from autoeval import Predictions, fit
 from autoeval.command_table import COMMANDS
 from autoeval.commands.command_line import Invocation, options_of
 from autoeval.commands.compare import after_compare
@@ -73,6 +75,27 @@ def test_after_an_alarm(tmp_path, by_files):
     step = label_commands(invocation, monitored)["gate"]
     but = {"predictions", "images", "img_dir", *(["reference"] if by_files else [])}
     expect_repeated(step, invocation.words, OTHERWISE | but)
+
+
+@pytest.mark.parametrize("by_files", [True, False])
+@pytest.mark.parametrize("of_both", [True, False])
+def test_after_an_alarm_a_reference_of_the_other_detector_alone_is_left_out(
+    tmp_path, by_files, of_both
+):
+    """The plan of a site is of the current one, whose fit refuses a reference that it lacked."""
+    world = write_detectors(tmp_path)
+    boxes = Predictions(world / "set_weak_predictions.json")
+    if of_both:
+        boxes = replace(boxes, reference=world / "set_strong_predictions.json")
+    fit(world / "set.json", boxes, work_dir=world / "current")
+    (tmp_path / "sites/gate").mkdir(parents=True)
+    (tmp_path / "sites/gate.json").write_text("[]")
+    values = {"predictions" if by_files else "images": str(tmp_path / "sites")}
+    values |= {"estimator": str(world / "current"), "against": "other", "reference": ["stronger"]}
+    invocation = typed("monitor", **values)
+    printed = shlex.split(label_commands(invocation, monitored_with("gate"))["gate"])
+    for option in ("--reference", "--reference-names", "--reference-checkpoint"):
+        assert (option in printed) == of_both
 
 
 def test_there_is_no_step_where_the_images_of_all_sites_are_in_one_list(tmp_path):
