@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
@@ -221,17 +222,21 @@ def monitor(
     shared = WatchedSites(fitted, store, settings, of_sites)
     files: tuple[ImageFile, ...] = ()
     candidate_fit = None if against is None else load_estimator(against)
-    if isinstance(box_source, Predictions):
-        of_current = box_source
-        if candidate_fit is not None:
-            had_one = [REFERENCE_AP in fit.rows_ for fit in (fitted, candidate_fit)]
-            if had_one == [False, True]:  # as in `compare` a reference is of the fits that had one
+    of_current = box_source
+    if candidate_fit is not None and box_source is not None:
+        had_one = [REFERENCE_AP in fit.rows_ for fit in (fitted, candidate_fit)]
+        if had_one == [False, True]:  # as in `compare` a reference is of the fits that had one
+            if isinstance(box_source, Predictions):
                 of_current = replace(box_source, reference=None, reference_names={})
+            else:
+                of_current = copy(box_source)
+                of_current.reference = None
+    if isinstance(of_current, Predictions):
         monitored = monitor_predictions(of_current, shared, images_list=images, time_form=time)
     else:
         files = _image_files(images, img_dir)
         _check_sites(images, files, store)
-        run = box_source or Detector(fitted.load_detector())
+        run = of_current or Detector(fitted.load_detector())
         monitored = monitor_images(files, run, Clock(time), shared)
     if candidate_fit is not None:
         lost = tuple[Notice, ...]()

@@ -254,7 +254,7 @@ def plan_labels(
     other_fit = None if compare is None else load_estimator(compare).for_target(fitted.target)
     by_files = not isinstance(compare_predictions, Predictions | None)
     of_first: dict[str, Any] = dict(site)
-    if other_fit is not None and by_files:
+    if other_fit is not None and not isinstance(compare_predictions, Predictions):
         had_one = [REFERENCE_AP in fit.rows_ for fit in (fitted, other_fit)]
         if had_one == [False, True]:  # as in `compare` a reference is of the fits that had one
             of_first = {name: v for name, v in of_first.items() if name not in OF_REFERENCE}
@@ -273,7 +273,8 @@ def plan_labels(
             of_files |= {name: site.get(name) for name in ("reference", "reference_names")}
         boxes = given_boxes_of(boxes, of_files)
     if boxes is None:
-        boxes = detector_of_fit(other_fit, {name: site.get(name) for name in HOW_IT_RUNS})
+        of_run = (*HOW_IT_RUNS, *(OF_REFERENCE if REFERENCE_AP in other_fit.rows_ else ()))
+        boxes = detector_of_fit(other_fit, {name: site.get(name) for name in of_run})
         keep = boxes and boxes.keeping(folder and folder / "compared")
     other_site = other_fit.read_site(
         boxes,

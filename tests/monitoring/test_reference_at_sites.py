@@ -248,3 +248,34 @@ def test_of_two_detectors_the_one_that_was_fitted_with_a_reference_has_it(world,
         found.append(rows.set_index("site")["difference"])
     assert len(found[0]) == len(SITES)
     assert found[0].to_dict() == pytest.approx((-found[1]).to_dict())
+
+
+def test_of_two_detectors_that_are_run_the_one_that_was_fitted_with_a_reference_has_it(
+    run, tmp_path
+):
+    """In a plan of their difference, too, as in a comparison; whichever of both is the first."""
+    labels = run / "known/annotations.json"
+    mine = autoeval.Detector(f"{run / 'mine.py'}:detector")
+    autoeval.fit(labels, mine, img_dir=run / "known/images", work_dir=tmp_path / "plain")
+    fits = {"plain": tmp_path / "plain", "helped": run / "fit"}
+    reference = [f"{run / 'mine.py'}:detector"]
+    site = {"images": run / "cameras/gate", "reference": reference}
+    (row,) = autoeval.compare(fits, **site).overall.to_dict("records")
+    found = []
+    for first, second in (("plain", "helped"), ("helped", "plain")):
+        other = {"compare": fits[second], "n": 5}
+        plan = autoeval.plan_labels(fits[first], **other, **site)
+        sign = 1 if row["a"] == first else -1
+        assert plan.difference.prior.value == pytest.approx(sign * row["label_free"], abs=1e-9)
+        watched = autoeval.monitor(
+            fits[first],
+            images=run / "cameras",
+            by="folder",
+            against=fits[second],
+            reference=reference,
+            work_dir=tmp_path / first,
+        )
+        rows, _ = watched.candidate
+        found.append(rows.set_index("site")["difference"])
+    assert found[0].to_dict() == pytest.approx((-found[1]).to_dict())
+    assert len(found[0]) == 2
