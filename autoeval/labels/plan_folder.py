@@ -28,7 +28,7 @@ from autoeval.boxes import Boxes, LabelledImage, box_iou, over_threshold
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.coco import coco_document
-from autoeval.io.find_images import UnlabelledImage, file_name_of
+from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import image_size
 from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels import PLAN
@@ -524,7 +524,7 @@ def write_plan(
         for k, image in enumerate(named):
             file = files[image.image_id]
             size = image.size or _size(file)
-            named[k] = LabelledImage(image.image_id, _file_name(file), size)
+            named[k] = LabelledImage(image.image_id, _file_name(image, file), size)
     unknown = [image.image_id for image in named if image.size is None]
     if prelabel and not at_hand:
         raise InputError(
@@ -560,9 +560,13 @@ def write_plan(
     return written
 
 
-def _file_name(image: UnlabelledImage) -> str:
-    """Return the name under which an image is copied: its file name or id, with a suffix."""
-    name, path = PurePosixPath(file_name_of(image)), _own_file(image)
+def _file_name(image: LabelledImage, file: UnlabelledImage) -> str:
+    """Return the name under which an image is copied: as the pool calls it, with a suffix.
+
+    By that name its labels are matched. What would lead out of the folder is left out of it.
+    """
+    whole, path = PurePosixPath(image.file_name), _own_file(file)
+    name = PurePosixPath(*[part for part in whole.parts if part not in (whole.anchor, "..")])
     if path is None:
         return f"{name.as_posix()}.png"
     return name.as_posix() + ("" if name.suffix else path.suffix)

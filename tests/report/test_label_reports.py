@@ -74,6 +74,29 @@ def test_the_folder_holds_what_was_drawn(plan, tmp_path):
     assert first["rectanglelabels"] == ["car"]
 
 
+def renamed(plan, name):
+    """The plan with the k-th image of its pool called so by its file, and no longer by its id."""
+    images = tuple(replace(i, file_name=name(k)) for k, i in enumerate(plan.found.images))
+    return replace(plan, found=replace(plan.found, images=images))
+
+
+@pytest.mark.parametrize("folder", ["", "gate/", "../", "/data/", "//data/", "a/../../"])
+def test_a_drawn_image_is_called_as_its_file_is_in_the_folder_of_the_plan(plan, tmp_path, folder):
+    """By its id, such as 36 of 37.jpg, its labels were matched with the image of 36.jpg."""
+    files = []
+    for k, image in enumerate(plan.found.images):
+        files.append(FileOnDisk(image.image_id, tmp_path / f"{k}.png"))
+        cv2.imwrite(str(files[k].path), np.full((8, 8, 3), k, np.uint8))
+    out = tmp_path / "plans/out"
+    write_plan(renamed(plan, lambda k: f"{folder}{k + 1}.png"), out, files)
+    inside = {"../": "", "a/../../": "a/"}.get(folder, folder.strip("/") + "/" * bool(folder))
+    names = {f"{inside}{k + 1}.png": k for k in plan.drawn}
+    assert {image.file_name for image in read_coco(out / "annotations.json").images} == {*names}
+    for name, k in names.items():
+        assert (cv2.imread(str(out / "images" / name)) == k).all()
+    assert {path.name for path in tmp_path.iterdir()} == {"plans", *(f.path.name for f in files)}
+
+
 def without_sizes(plan):
     """As predictions without the sizes of their images give it."""
     images = tuple(replace(image, size=None) for image in plan.found.images)
