@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from autoeval.errors import InputError
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
@@ -130,6 +131,47 @@ def test_few_sources_fall_back_on_students_t_and_two_give_none():
     assert interval.upper - 0.5 == pytest.approx(0.2353, abs=1e-4)
     none = source_interval(0.5, np.zeros(2), np.zeros(2))
     assert none.method == "none: fewer than 3 groups of sources" and np.isnan(none.lower)
+
+
+def test_each_group_has_the_same_weight_in_the_interval():
+    left_out = np.full(12, 0.5)
+    residuals = np.array([0.3, 0.1, 0.1, 0.1, *np.arange(1, 9) / 100])
+    groups = np.array(["a"] * 4 + list("bcdefghi"))
+    # nine groups at 90 %: all of the weight of the sources
+    interval = source_interval(0.5, left_out, residuals, groups=groups, level=0.9)
+    assert (interval.lower, interval.upper) == pytest.approx((0.2, 0.8))
+    # .1 for each group: .8 for b to i, .025 for each of a; 87.5 % are reached at the third .1
+    for level, reach in ((0.8, 0.08), (0.875, 0.1), (0.88, 0.3)):
+        interval = source_interval(0.5, left_out, residuals, groups=groups, level=level)
+        assert interval.upper - 0.5 == pytest.approx(reach), level
+        assert interval.method == "jackknife+"
+
+
+def test_many_sources_of_few_groups_fall_back_on_students_t():
+    levels = {"a": 0.5, "b": 0.52, "c": 0.56}
+    table = make_table({f"{group}{k}": level for group, level in levels.items() for k in range(5)})
+    table["group"] = table["source"].str[0]
+    fitted = SourceRegression("constant").fit(table)
+    estimate = fitted.predict_rows(table.head(1))
+    groups = np.array(list(levels.values()))
+    errors = groups - (groups.sum() - groups) / (len(groups) - 1)
+    # as `interval_forecast` promises: Student's t of the groups less one
+    reach = stats.t.ppf(0.95, len(groups) - 1) * np.sqrt(np.mean(errors**2))
+    assert estimate.interval_method == "student-t"
+    assert estimate.source_upper == pytest.approx(estimate.value + reach)
+
+
+def test_intervals_cover_a_source_of_a_new_group():
+    rng = np.random.default_rng(0)
+    covered, group = [], np.repeat(np.arange(4), 6)
+    for _ in range(1000):
+        means = rng.normal(0.5, 0.1, 5)
+        new, known = rng.normal(means[-1], 0.02), rng.normal(means[group], 0.02)
+        left_out = np.array([known[group != g].mean() for g in group])
+        residuals = np.abs(known - left_out)
+        interval = source_interval(known.mean(), left_out, residuals, groups=group, level=0.9)
+        covered.append(interval.lower <= new <= interval.upper)
+    assert np.mean(covered) > 0.87
 
 
 def test_sources_of_a_group_have_no_part_in_the_errors_behind_the_interval():

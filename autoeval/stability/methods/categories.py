@@ -223,10 +223,10 @@ def _row(
     evaluated = [name for name, estimate in estimates.items() if np.isfinite(estimate)]
     residuals = np.array([abs(estimates[name] - true[name]) for name in evaluated])
     left_out = np.array([without[name][category] for name in evaluated])
-    groups = seeds.loc[seeds["source"].isin(evaluated), "group"].nunique()
-    if groups < MIN_SOURCES:
-        residuals, left_out = residuals[:0], left_out[:0]
-    interval = source_interval(float(whole[category]), left_out, residuals, level=level)
+    groups = seeds.groupby("source")["group"].first()[evaluated].to_numpy()
+    interval = source_interval(
+        float(whole[category]), left_out, residuals, groups=groups, level=level
+    )
     interval = inside(interval, float(whole[category]), most=find_target(target).upper)
     clip = find_target(target).clip
     return {
@@ -235,5 +235,5 @@ def _row(
         "lower": interval.lower,
         "upper": interval.upper,
         "interval_method": interval.method,
-        "sources": len(evaluated) if groups >= MIN_SOURCES else len(true),
+        "sources": len(evaluated) if len(set(groups)) >= MIN_SOURCES else len(true),
     }

@@ -31,6 +31,7 @@ from autoeval.stability.methods.score_rows import (
     check_score_table,
     check_target,
     check_varies,
+    groups_of,
     sample_rows,
 )
 from autoeval.stability.passes.tally import N_BLOCKS, RESAMPLED
@@ -96,6 +97,8 @@ class SourceRegression:
         check_varies(sample_rows(table), features)
         self.table_ = table.reset_index(drop=True)
         self.sites_ = sources(table)
+        group_of = groups_of(table)
+        self._groups = np.array([group_of[str(name)] for name in self.sites_])
         rows = Rows.of(table, (*features, self.target))
         self._full = self._fit_repeats(rows)
         self._left_out: list[dict[int, Method]] = []  # one a source, fitted without its group
@@ -139,7 +142,8 @@ class SourceRegression:
         per_repeat = self._per_repeat(self._full, scores)
         raw = float(np.mean(per_repeat))
         left_out = np.array([self._per_repeat(fit, scores).mean() for fit in self._left_out])
-        by_source = source_interval(raw, left_out, self.residuals_, level=self.level)
+        groups = self._groups[: len(self.residuals_)]
+        by_source = source_interval(raw, left_out, self.residuals_, groups=groups, level=self.level)
         features = {name: float(rows[name].mean()) for name in self.training_range_}
         target = find_target(self.target)
         value = float(target.clip(raw))
@@ -412,13 +416,21 @@ def _warnings(
 
 
 def source_interval(
-    estimate: float, left_out: np.ndarray, residuals: np.ndarray, *, level: float = 0.9
+    estimate: float,
+    left_out: np.ndarray,
+    residuals: np.ndarray,
+    *,
+    groups: np.ndarray | None = None,
+    level: float = 0.9,
 ) -> Interval:
-    """Interval for the mAP of a new source, from the error on each of m training sources.
+    r"""Interval for the mAP of a new source, from the error on each of m training sources.
 
-    With enough sources for the level this is the jackknife+ (Barber et al. 2021, equation 1.6),
-    which assumes nothing of the errors but that the new source is exchangeable with the old ones.
-    With fewer, the errors are taken to be normal: estimate ± t(m - 1) · rms(residuals).
+    With enough groups k for the level this is the jackknife+ (Barber et al. 2021, equation 1.6),
+    which assumes nothing of the errors but that the group of the new source is exchangeable with
+    the old ones. Each group weighs :math:`1 / (k + 1)`, divided among its sources, which say little
+    more than one of them where they are alike (Lee, Barber & Willett 2023, hierarchical conformal
+    prediction). With fewer, the errors are taken to be normal: estimate ± t(k - 1) · rms(residuals)
+    with the mean square over groups.
 
     Parameters
     ----------
@@ -428,32 +440,41 @@ def source_interval(
         Estimate for the new source by the regressor fitted without source i and those of its group.
     residuals : ndarray of shape (m,)
         Absolute error of that regressor on source i.
+    groups : ndarray of shape (m,), optional
+        Of the sources; by default each is a group of its own.
     level : float
         Nominal coverage.
 
     Returns
     -------
     Interval
-        Not clipped; NaN with fewer than `MIN_SOURCES` sources.
+        Not clipped; NaN with fewer than `MIN_SOURCES` groups.
 
     Examples
     --------
     >>> source_interval(.5, np.full(9, .5), np.arange(9) / 100)
     Interval(lower=0.42, upper=0.58, method='jackknife+')
     """
-    m = len(residuals)
-    if m < MIN_SOURCES or not math.isfinite(estimate):
+    group, different = pd.factorize(np.arange(len(residuals)) if groups is None else groups)
+    k, sizes = len(different), np.bincount(group)
+    if k < MIN_SOURCES or not math.isfinite(estimate):
         few = f"none: fewer than {MIN_SOURCES} groups of sources"
-        reason = few if m < MIN_SOURCES else "none: no estimate"
+        reason = few if k < MIN_SOURCES else "none: no estimate"
         return Interval(math.nan, math.nan, reason)
-    rank = math.ceil(round(level * (m + 1), 9))
-    if rank > m:
-        spread = math.sqrt(np.mean(np.square(residuals)))
-        reach = float(stdtrit(m - 1, (1 + level) / 2)) * spread
+    if round(level * (k + 1), 9) > k:
+        spread = math.sqrt(np.mean(np.bincount(group, np.square(residuals)) / sizes))
+        reach = float(stdtrit(k - 1, (1 + level) / 2)) * spread
         return Interval(estimate - reach, estimate + reach, "student-t")
-    lower = -np.sort(-(left_out - residuals))[rank - 1]
-    upper = np.sort(left_out + residuals)[rank - 1]
-    return Interval(float(lower), float(upper), "jackknife+")
+    weights = 1 / (k + 1) / sizes[group]
+    lower = -_least_with(-(left_out - residuals), weights, level)
+    return Interval(lower, _least_with(left_out + residuals, weights, level), "jackknife+")
+
+
+def _least_with(values: np.ndarray, weights: np.ndarray, level: float) -> float:
+    """Return the least of the values up to which the weights sum to `level`."""
+    order = np.argsort(values)
+    sums = np.round(np.cumsum(weights[order]), 9)
+    return float(values[order[np.searchsorted(sums, round(level, 9))]])
 
 
 def inside(interval: Interval, estimate: float, *, most: float = 1.0) -> Interval:
