@@ -554,10 +554,10 @@ class SitePass(TravellingObserver):
         rows = []
         for sample, evidence in self.observer.each(samples, log=log):
             image = by_name[sample.image_id]
-            passes = [evidence.clean, *filter(None, [evidence.reference])]
             boxes = [
                 box_rows(detections.boxes, detections.scores, detections.labels)
-                for detections in passes
+                for detections in (evidence.clean, evidence.reference)
+                if detections is not None  # without a box it says that nothing is there
             ]
             rows.append(self._row(image, evidence.image_size, *boxes))
             advance(1)

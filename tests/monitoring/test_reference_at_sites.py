@@ -3,6 +3,8 @@
 import json
 import shutil
 
+import cv2
+import numpy as np
 import pytest
 from commands.predicted_world import write_world
 
@@ -186,6 +188,17 @@ def test_images_that_another_detector_lost_are_a_warning(run, tmp_path, monkeypa
     lost, *_ = autoeval.monitor(run / "fit", by="folder", **given).candidate[1]
     assert lost.code == "images-vanished"
     assert lost.startswith("candidate: ") and "gate/9.png" in lost
+
+
+def test_a_reference_that_is_run_says_that_nothing_is_in_an_image(run, tmp_path):
+    """It counts there as in a prediction: without it no image of the window had a reference."""
+    shutil.copytree(run / "cameras/gate", tmp_path / "cameras/gate")
+    cv2.imwrite(str(tmp_path / "cameras/gate/empty.png"), np.full((96, 96, 3), 20, np.uint8))
+    expected = autoeval.AccuracyEstimator.load(run / "fit").predict(images=tmp_path / "cameras")
+    assert expected.site.reference is not None
+    given = {"images": tmp_path / "cameras", "by": "folder", "work_dir": tmp_path / "out"}
+    watched = autoeval.monitor(run / "fit", **given)
+    assert watched["gate"].value == pytest.approx(expected.value, abs=1e-6)
 
 
 def test_another_detector_with_the_same_reference(world, tmp_path, capsys):
