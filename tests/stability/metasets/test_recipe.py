@@ -174,3 +174,9 @@ def test_options_override_the_file(tmp_path):
 def test_sizes_of_sample_sets_without_making_them():
     sets = [seed_set(300, "street"), seed_set(20, "yard")]
     assert sample_set_sizes(sets, None, n_sets=2, n_images=None) == [250, 250, 20, 20]
+
+
+def test_a_transform_that_is_named_twice_is_applied_once():
+    config = MetaSetConfig(transforms=("Rotate", "Rotate", "Sharpness"), n_transforms=2, n_sets=20)
+    drawn = [[step.name for step in recipe.steps] for recipe in draw_recipes(seed_set(), config)]
+    assert all(sorted(names) == ["Rotate", "Sharpness"] for names in drawn)
