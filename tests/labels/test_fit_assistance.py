@@ -79,7 +79,7 @@ def test_folds_do_not_depend_on_the_unit_of_coordinates_or_the_order_of_sites(gr
 def test_folds_of_scores_with_few_decimals_are_those_of_the_same_in_single_precision():
     def written(k, kind):
         site = make_site(k)
-        scores = site.boxes.scores.round(4).astype(kind).astype(np.float64)
+        scores = site.boxes.scores.astype(np.float64).round(4).astype(kind).astype(np.float64)
         return replace(site, boxes=replace(site.boxes, scores=scores), group=f"group {k}")
 
     as_json, as_parquet = (
