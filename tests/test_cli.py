@@ -47,8 +47,8 @@ def test_a_folder_of_results_is_named_by_one_option_everywhere():
         assert "--work-dir" in found[name], name
 
 
-# Of pip, ray, lmms-eval and MMDetection; and the program's own
-FOREIGN = {"--head", "--no-deps", "--include_path", "--tasks", "--out"}
+# Of pip, ray, lmms-eval, MMDetection and YOLOX; and the program's own
+FOREIGN = {"--head", "--no-deps", "--include_path", "--tasks", "--out", "--decode_in_inference"}
 FOREIGN |= {"--version", "--help", "--help-all"}
 # Of scripts beside the program, and of the hub of transformers
 FOREIGN |= {"--tables", "--local-dir"}

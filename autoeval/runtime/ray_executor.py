@@ -164,6 +164,11 @@ class _Crew:
         What each worker takes.
     n : int
         Number of workers.
+
+    Raises
+    ------
+    InputError
+        If the work cannot be sent to another process.
     """
 
     def __init__(
