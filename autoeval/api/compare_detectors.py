@@ -22,6 +22,7 @@ from autoeval.api.options import (
     found_images,
     given_boxes_of,
     load_estimator,
+    reference_is_for,
 )
 from autoeval.errors import InputError
 from autoeval.words import refuse_given
@@ -361,7 +362,7 @@ def _boxes(
     -------
     dict of str to Predictions, Detector or None
         By name; None for a detector that nobody knows how to load, which is refused where it is
-        read. A reference goes to the fits that had one, or to all where none had.
+        read. For which of them a reference is, see `reference_is_for`.
 
     Raises
     ------
@@ -369,7 +370,6 @@ def _boxes(
         If there are not as many predictions as fits, or one file is given for two detectors.
     """
     from autoeval.estimation.given import Predictions
-    from autoeval.model.pair_table import REFERENCE_AP
 
     items = predictions or [None] * len(fits)
     if len(items) != len(fits):
@@ -388,16 +388,16 @@ def _boxes(
             )
         for k, of_file in enumerate(facts):
             of_file[name] = listed[k % len(listed)]
-    with_reference = {name for name, fitted in fits.items() if REFERENCE_AP in fitted.rows_}
     of_reference = {name: of_run.get(name) for name in ("reference", "reference_names")}
     boxes_by_name: dict[str, Predictions | Detector | None] = {}
-    for (name, fitted), item, item_facts in zip(fits.items(), items, facts, strict=True):
+    for (name, fitted), item, item_facts, referred in zip(
+        fits.items(), items, facts, reference_is_for(fits.values()), strict=True
+    ):
         if item is not None:
-            of_item = of_reference if name in with_reference or not with_reference else {}
+            of_item = of_reference if referred else {}
             boxes_by_name[name] = given_boxes_of(item, {**item_facts, **of_item})
             continue
-        runs = name in with_reference or not with_reference
-        of_detector = {k: v for k, v in of_run.items() if runs or k not in OF_REFERENCE}
+        of_detector = {k: v for k, v in of_run.items() if referred or k not in OF_REFERENCE}
         boxes_by_name[name] = detector_of_fit(fitted, of_detector)
     paths = [
         Path(boxes.path).resolve()

@@ -22,6 +22,7 @@ from autoeval.api.options import (
     check_names,
     given_boxes_of,
     load_estimator,
+    reference_is_for,
     with_loaded_detector,
 )
 from autoeval.errors import InputError
@@ -161,7 +162,6 @@ def monitor(
     """
     from autoeval.estimation.given import Predictions, named_categories
     from autoeval.estimation.run_detector import Detector
-    from autoeval.model.pair_table import REFERENCE_AP
     from autoeval.monitoring.candidate import (
         CANDIDATE,
         compare_at_sites,
@@ -223,14 +223,12 @@ def monitor(
     files: tuple[ImageFile, ...] = ()
     candidate_fit = None if against is None else load_estimator(against)
     of_current = box_source
-    if candidate_fit is not None and box_source is not None:
-        had_one = [REFERENCE_AP in fit.rows_ for fit in (fitted, candidate_fit)]
-        if had_one == [False, True]:  # as in `compare` a reference is of the fits that had one
-            if isinstance(box_source, Predictions):
-                of_current = replace(box_source, reference=None, reference_names={})
-            else:
-                of_current = copy(box_source)
-                of_current.reference = None
+    of_this = candidate_fit is None or reference_is_for((fitted, candidate_fit))[0]
+    if not of_this and isinstance(box_source, Predictions):
+        of_current = replace(box_source, reference=None, reference_names={})
+    elif not of_this and isinstance(box_source, Detector):
+        of_current = copy(box_source)
+        of_current.reference = None
     if isinstance(of_current, Predictions):
         monitored = monitor_predictions(of_current, shared, images_list=images, time_form=time)
     else:

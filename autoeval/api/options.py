@@ -12,7 +12,7 @@ import argparse
 import ast
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -348,6 +348,20 @@ def detector_of_fit(fitted: AccuracyEstimator, options: Mapping[str, Any]) -> An
     if loading is None:
         options = {**options, "detector": loaded}
     return given_boxes_of(None, options, loading)
+
+
+def reference_is_for(fits: Iterable[AccuracyEstimator]) -> list[bool]:
+    """Return for which of several fits a reference is: those that had one, or all if none had.
+
+    Parameters
+    ----------
+    fits : iterable of AccuracyEstimator
+        Of detectors on the same images.
+    """
+    from autoeval.model.pair_table import REFERENCE_AP
+
+    had_one = [REFERENCE_AP in fitted.rows_ for fitted in fits]
+    return had_one if any(had_one) else [True] * len(had_one)
 
 
 def with_loaded_detector(

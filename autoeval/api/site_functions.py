@@ -26,6 +26,7 @@ from autoeval.api.options import (
     given_boxes_of,
     load_estimator,
     predict_site,
+    reference_is_for,
 )
 from autoeval.errors import InputError
 from autoeval.words import Notice, refuse_given
@@ -244,7 +245,6 @@ def plan_labels(
     """
     from autoeval.estimation.given import Predictions
     from autoeval.estimation.label_planning import PlanRequest, plan_in_folder
-    from autoeval.model.pair_table import REFERENCE_AP
 
     if compare is None and compare_predictions is not None:
         raise InputError("--compare-predictions goes with --compare: give that, too.")
@@ -254,9 +254,10 @@ def plan_labels(
     other_fit = None if compare is None else load_estimator(compare).for_target(fitted.target)
     by_files = not isinstance(compare_predictions, Predictions | None)
     of_first: dict[str, Any] = dict(site)
+    of_other = True  # whether the reference is for the other fit
     if other_fit is not None and not isinstance(compare_predictions, Predictions):
-        had_one = [REFERENCE_AP in fit.rows_ for fit in (fitted, other_fit)]
-        if had_one == [False, True]:  # as in `compare` a reference is of the fits that had one
+        of_this, of_other = reference_is_for((fitted, other_fit))
+        if not of_this:
             of_first = {name: v for name, v in of_first.items() if name not in OF_REFERENCE}
     estimated = predict_site(fitted, predictions, of_first, work_dir, score_thr=score_thr, iou=iou)
     folder = None if work_dir is None else Path(work_dir)
@@ -269,11 +270,11 @@ def plan_labels(
     boxes, keep = compare_predictions, None
     if by_files:  # read as the boxes of the first detector are
         of_files: dict[str, Any] = {name: site.get(name) for name in OF_FILES}
-        if REFERENCE_AP in other_fit.rows_:
+        if of_other:
             of_files |= {name: site.get(name) for name in ("reference", "reference_names")}
         boxes = given_boxes_of(boxes, of_files)
     if boxes is None:
-        of_run = (*HOW_IT_RUNS, *(OF_REFERENCE if REFERENCE_AP in other_fit.rows_ else ()))
+        of_run = (*HOW_IT_RUNS, *(OF_REFERENCE if of_other else ()))
         boxes = detector_of_fit(other_fit, {name: site.get(name) for name in of_run})
         keep = boxes and boxes.keeping(folder and folder / "compared")
     other_site = other_fit.read_site(

@@ -135,9 +135,9 @@ def run_task(
     """Ask everything that the journal lacks, and add one row for each answer to it.
 
     A counter that answers in text is called through its ``ask``; any other gets the object's name,
-    with ``image_id`` and the facts of its ``needs`` as context, and is asked again where these have
-    changed, as any counter is where the file of the image has. Texts in the journal that are read
-    otherwise than before are added again with their new value.
+    with ``image_id`` and the facts of its ``needs`` as context; it is asked again if these facts
+    have changed. Any counter is asked again if the file of the image has changed. Texts in the
+    journal that are read otherwise than before are added again with their new value.
 
     Parameters
     ----------

@@ -407,7 +407,7 @@ def _key(recipe: MosaicRecipe) -> tuple[str, str, str]:
 
 
 def _is_answered(cell: Cell | None, asked: Mapping[str, str]) -> bool:
-    """Return whether a cell is done, and of what is asked as far as it says so."""
+    """Return whether a cell is done and of the same question, by the fields that it has."""
     return (
         cell is not None
         and is_done(cell)
@@ -479,7 +479,7 @@ def _count_mosaics(
         size = request.image.shape[:2]
         upper, lower = halves(result, size[0], seam)
         cell = vars(recipe) | {"upper": number(upper), "lower": number(lower)}
-        cell |= result_fields(result, {})  # a counter that is told the class is told this one
+        cell |= result_fields(result, {})  # a counter with --reference-class got this class
         cell["made_of"] = made_of[_key(recipe)]
         if is_done(cell) and not np.isnan(result.count):
             image = images[recipe.positive]
@@ -588,7 +588,7 @@ def _count_classes(
 
 
 def true_class_of(image: CountedImage) -> str:
-    """Return what a counter may be told of an image: its class, or all of an image of several.
+    """Return the true class of an image, as a counter may get it; of several, all of them.
 
     Parameters
     ----------
