@@ -263,17 +263,18 @@ def _layout(outputs: Sequence[Any], meta: Mapping[str, str], n: int) -> str:
         return next(iter(fitting), "")
     if len(outputs) > 2:
         return ""
-    # Several may fit, as an RT-DETR of 2 categories has 6 columns, too: metadata and the usual
-    # numbers of rows decide.
+    # Several may fit, as an RT-DETR of 2 categories and a YOLOv5 of one have 6 columns, too:
+    # metadata and the usual numbers of rows decide.
     rows, columns = next(output.shape[1:] for output in outputs if len(output.shape) == 3)
+    few = isinstance(rows, int) and rows <= MOST_QUERIES
     if columns == 6 and "RTDETR" in meta.get("head", ""):
         return "rtdetr"
     ended = meta.get("end2end") == "True" or "'nms': True" in meta.get("args", "")
-    if "end2end" in fitting and (ended or n not in (1, 2)):
+    if "end2end" in fitting and (ended or n > 2 or (few and columns != 4 + n)):
         return "end2end"
     if "yolov8" in fitting and columns != 4 + n:
         return "yolov8"
-    if columns == 4 + n and (not isinstance(rows, int) or rows <= MOST_QUERIES):
+    if columns == 4 + n and (few or not isinstance(rows, int)):
         return "rtdetr"
     return "yolov5" if "yolov5" in fitting else ""
 
@@ -429,10 +430,18 @@ def _end2end(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> 
 
 
 def _rtdetr(outputs: list, n: int, options: Mapping[str, Any], side: tuple) -> Found:
-    """Read rows of cxcywh in [0, 1] and scores of all categories, or score and label."""
+    """Read rows of cxcywh in [0, 1] and scores of all categories, or score and label.
+
+    Raises
+    ------
+    ValueError
+        If a centre lies beyond 1, as in rows of a YOLO's xyxy, score, label.
+    """
     rows = next(o for o in outputs if o.ndim == 3)[0]
+    if (rows[:, :2] > 1).any():
+        raise ValueError("its boxes are no shares of the input: --cfg-options layout=end2end")
     boxes = _corners(rows[:, :4]) * np.array([side[1], side[0]] * 2, np.float32)
-    if rows.shape[1] == 6 and n != 2:
+    if rows.shape[1] == 6 and not (rows[:, 5] % 1).any():  # of 2 categories it may be a score
         return _above(boxes, rows[:, 4], rows[:, 5].astype(np.int64), options)
     return _above(boxes, rows[:, 4:].max(1), rows[:, 4:].argmax(1), options)
 

@@ -123,6 +123,45 @@ def test_an_rtdetr_sees_the_image_stretched(tmp_path):
     np.testing.assert_allclose(found.boxes, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_score_and_label_of_an_rtdetr_of_any_number_of_categories(n, tmp_path):
+    """As Ultralytics exports them now; of two categories the older export has as many columns."""
+    labels = [0, n - 1]
+    rows = np.column_stack([np.array(CENTRES)[[0, 2]] / SIDE, [0.5, 0.9], labels])
+    meta = {"names": str(dict(enumerate("abc"[:n]))), "head": "RTDETRDecoder", "end2end": "False"}
+    found, detector = found_in(write(tmp_path / "a.onnx", {"output0": padded(rows)}, meta=meta))
+    assert detector.settings["layout"] == "rtdetr"
+    np.testing.assert_allclose(found.scores, [0.9, 0.5])
+    assert found.labels.tolist() == labels[::-1]
+
+
+def test_scores_of_an_rtdetr_of_two_categories(tmp_path):
+    rows = np.hstack([np.array(CENTRES) / SIDE, [[0.9, 0.1], [0.2, 0.3], [0.1, 0.5]]])
+    meta = {"names": "{0: 'car', 1: 'bus'}"}
+    found, _ = found_in(write(tmp_path / "a.onnx", {"output0": padded(rows)}, meta=meta))
+    np.testing.assert_allclose(found.scores, [0.9, 0.5, 0.3])
+    assert found.labels.tolist() == [0, 1, 1]
+
+
+def test_rows_of_a_yolov10_whose_metadata_do_not_say_so(tmp_path):
+    """As Ultralytics 8.2 exports it: of one category it has the columns of a YOLOv5, too."""
+    one = padded([[10, 35, 30, 45, 0.9, 0], [55, 40, 65, 60, 0.5, 0]], 300)
+    path = write(tmp_path / "one.onnx", {"output0": one}, meta={"names": "{0: 'car'}"})
+    found, detector = found_in(path)
+    assert detector.settings["layout"] == "end2end"
+    np.testing.assert_allclose(found.boxes, CORNERS)
+    np.testing.assert_allclose(found.scores, [0.9, 0.5])
+    names = {"names": "{0: 'car', 1: 'bus'}"}  # of two those of an RT-DETR
+    path = write(tmp_path / "two.onnx", {"output0": end2end()["output0"]}, meta=names)
+    with pytest.raises(InputError, match="no shares of the input: --cfg-options layout=end2end"):
+        found_in(path)
+    np.testing.assert_allclose(found_in(path, layout="end2end")[0].boxes, CORNERS)
+    places = np.hstack([CENTRES, np.array([[1.0], [0.5], [0.5]]), [[0.9], [0.8], [0.5]]])
+    yolov5 = {"output": padded(places, 25200)}
+    path = write(tmp_path / "v5.onnx", yolov5, meta={"names": "{0: 'car'}"})
+    assert found_in(path)[1].settings["layout"] == "yolov5"
+
+
 def test_options_of_the_suppression(tmp_path):
     path = write(tmp_path / "a.onnx", yolov8())
     assert len(found_in(path, iou=0.95)[0]) == 3
