@@ -371,8 +371,8 @@ def baseline_of(
 ) -> tuple[int, str]:
     """Return how many of the windows of a site are its baseline, and why that is not full.
 
-    A full baseline has `FEWEST` images. One of so many images is full when these are there; of
-    days, hours or a date, when the site has an image after it.
+    A full baseline has `FEWEST` images that can be read. One of so many images is full when these
+    are there; of days, hours or a date, when the site has an image after it.
 
     Parameters
     ----------
@@ -415,11 +415,13 @@ def baseline_of(
         progress = (
             f"has {counted(n_before, 'image')}{of_day}, and none is later; {FEWEST} are needed"
         )
-    n_images = sum(len(window.places) for window in windows[:n])
+    readable = (images["unreadable"] == "").to_numpy()
+    n_images = sum(int(readable[window.places].sum()) for window in windows[:n])
     if full and n_images >= FEWEST:
         return n, ""
     if full:
-        progress = f"has {counted(n_images, 'image')}{of_day}; {FEWEST} are needed"
+        kind = "image" if readable.all() else "readable image"
+        progress = f"has {counted(n_images, kind)}{of_day}; {FEWEST} are needed"
     better = would_be_full(images, now)
     progress += f"; with {better} it would be full now" if better else ""
     return n, f"the baseline ({text}) {progress}"
@@ -429,7 +431,7 @@ def would_be_full(images: pd.DataFrame, now: datetime) -> str:
     """Return the options that leave a site a full baseline and a complete window now, or nothing.
 
     The longest windows of which two or more are complete and none of these has too few images, and
-    as baseline all before the last of these.
+    as baseline all before the last of these, where enough of its images can be read.
 
     Parameters
     ----------
@@ -445,12 +447,15 @@ def would_be_full(images: pd.DataFrame, now: datetime) -> str:
     """
     sizes = [f"{EVERY}{size}" for size in (USUAL_SIZE, USUAL_SIZE // 2, FEWEST)]
     timed = [DAY, HOUR] if images["taken"].notna().any() else []
+    readable = (images["unreadable"] == "").to_numpy()
     for by in (*timed, *sizes):
         complete = [window for window in windows_of(images, by, now) if window.complete]
         sizes_of = [len(window.places) for window in complete]
         if len(complete) < 2 or min(sizes_of) < FEWEST:
             continue
         n = len(complete) - 1
+        if sum(int(readable[window.places].sum()) for window in complete[:n]) < FEWEST:
+            continue
         if by not in LENGTHS:
             return f"--by {by} --baseline {sum(sizes_of[:n])}"
         first, last = pd.Timestamp(complete[0].name), pd.Timestamp(complete[n - 1].name)

@@ -23,7 +23,8 @@ NOW = datetime(2026, 3, 4, 9, 30)
 
 def images(*times, names=None):
     names = names or [f"gate/{k}.jpg" for k in range(len(times))]
-    return pd.DataFrame({"name": names, "taken": pd.to_datetime(list(times)), "number": 0})
+    taken = pd.to_datetime(list(times))
+    return pd.DataFrame({"name": names, "taken": taken, "number": 0, "unreadable": ""})
 
 
 def hours(n, start="2026-03-02 08:00", minutes=60):
@@ -146,6 +147,20 @@ def test_how_far_a_baseline_is_and_what_would_be_full():
     few = images(*[None] * 20)
     _, learning = baseline_of(None, few, windows_of(few, "auto", NOW), NOW)
     assert learning.startswith("the baseline (100) has 20 of 100 images")
+
+
+def test_a_baseline_is_of_images_that_can_be_read():
+    """One without any was full: its means were of nothing, which ended the run for all sites."""
+    taken = hours(30, start="2026-03-02 00:00")  # 24 on the first day
+    windows = windows_of(taken, "day", NOW)
+    for n_readable, full in ((0, False), (7, False), (8, True)):
+        taken["unreadable"] = ["" if 24 - n_readable <= k else "not a PNG" for k in range(30)]
+        assert (baseline_of("1d", taken, windows, NOW)[1] == "") == full
+        if not full:
+            assert f"has {n_readable} readable images; 8" in progress("1d", taken)
+    for n_bad, better in ((8, "--by every:8 --baseline 16"), (9, "")):
+        taken["unreadable"] = ["not a PNG"] * n_bad + [""] * (30 - n_bad)
+        assert would_be_full(taken, NOW) == better
 
 
 @pytest.mark.parametrize(
