@@ -46,7 +46,6 @@ CREATE TABLE windows (
     site TEXT NOT NULL, window TEXT NOT NULL, made_with TEXT NOT NULL, digest TEXT NOT NULL,
     content TEXT NOT NULL, PRIMARY KEY (site, window, made_with)
 );
-CREATE TABLE jobs (key TEXT PRIMARY KEY);
 CREATE TABLE sent (site TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (site, kind));
 """
 INDEX = (
@@ -297,7 +296,6 @@ class MonitorStore:
         *,
         numbered: bool = False,
         file: tuple[str, str, Mapping[str, Any]] | None = None,
-        job: str = "",
     ) -> int:
         """Keep images that are new or have changed, in one transaction.
 
@@ -310,8 +308,6 @@ class MonitorStore:
             the number that it had first.
         file : (str, str, mapping), optional
             Name, stamp and note of the results file that they are from; see `files`.
-        job : str
-            Key of the job that observed them; see `finished`.
 
         Returns
         -------
@@ -348,8 +344,6 @@ class MonitorStore:
                 db.execute(
                     "INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (name, stamp, json.dumps(note))
                 )
-            if job:
-                db.execute("INSERT OR IGNORE INTO jobs VALUES (?)", (job,))
         return len(new)
 
     def files(self) -> dict[str, dict[str, Any]]:
@@ -357,18 +351,6 @@ class MonitorStore:
         with self._transaction() as db:
             rows = db.execute("SELECT name, stamp, note FROM files").fetchall()
         return {name: {"stamp": stamp, **json.loads(note)} for name, stamp, note in rows}
-
-    def finished(self, jobs: Iterable[str]) -> set[str]:
-        """Return those of some jobs whose images are kept.
-
-        Parameters
-        ----------
-        jobs : iterable of str
-            Keys, as given to `add`.
-        """
-        with self._transaction() as db:
-            done = {key for (key,) in db.execute("SELECT key FROM jobs")}
-        return done.intersection(jobs)
 
     def windows(self, made_with: str) -> dict[tuple[str, str], tuple[str, dict[str, Any]]]:
         """Return the windows that were computed and kept.

@@ -589,26 +589,39 @@ class SitePass(TravellingObserver):
 
 
 class _StoredJobs:
-    """A monitor's store as `run_jobs` sees it: jobs whose images are kept are finished."""
+    """A monitor's store as `run_jobs` sees it: jobs whose images are there now are finished."""
 
-    def __init__(self, store: MonitorStore) -> None:
-        self.store = store
+    def __init__(self, store: MonitorStore, jobs: Sequence[Job]) -> None:
+        self.store, self.jobs = store, jobs
         self.folder = store.folder
 
     def write_manifest(self, jobs: Sequence[Job], activity: str) -> None:
         """Keep no list: the images themselves are known."""
 
     def finished(self, keys: Iterable[str]) -> set[str]:
-        return self.store.finished(keys)
+        """Return those that another process has done since they were listed."""
+        observed = _observed(self.store)
+        done = [job.key for job in self.jobs if observed >= {*map(_named_and_stamped, job.payload)}]
+        return {*done} & {*keys}
 
     def write(self, key: str, rows: list[dict[str, Any]]) -> None:
-        self.store.add([row["row"] for row in rows], job=key)
+        self.store.add([row["row"] for row in rows])
 
     def write_failure(self, key: str, error: str, columns: Mapping[str, Any]) -> None:
         """Leave no row: the next run observes the images again."""
 
     def clear(self, key: str) -> None:
         """Nothing is ever half written."""
+
+
+def _observed(store: MonitorStore) -> set[tuple[str, str]]:
+    """Return name and stamp of the images of a store, without the digests of their content."""
+    index = store.index()
+    return set(zip(index["name"], index["stamp"].str.split(" ").str[0], strict=True))
+
+
+def _named_and_stamped(image: SiteImage) -> tuple[str, str]:
+    return image.file.image_id, image.stamp
 
 
 def observe_sites(
@@ -642,16 +655,16 @@ def observe_sites(
         If the store holds what another detector, or other settings, left of the images.
     """
     store.check(work.made_with)
-    index = store.index()
-    observed = set(zip(index["name"], index["stamp"].str.split(" ").str[0], strict=True))
-    new = [image for image in images if (image.file.image_id, image.stamp) not in observed]
+    observed = _observed(store)
+    new = [image for image in images if _named_and_stamped(image) not in observed]
     fingerprint, jobs = work.observer.detector.fingerprint, []
     for k in range(0, len(new), in_batch):
         batch = tuple(new[k : k + in_batch])
-        content = repr((fingerprint, [(image.file.image_id, image.stamp) for image in batch]))
+        content = repr((fingerprint, [*map(_named_and_stamped, batch)]))
         key = hashlib.sha256(content.encode()).hexdigest()[:20]
         jobs.append(Job(key, len(batch), batch))
-    return run_jobs(jobs, work, _StoredJobs(store), activity="observing images", executor=executor)
+    stored = _StoredJobs(store, jobs)
+    return run_jobs(jobs, work, stored, activity="observing images", executor=executor)
 
 
 def observe_images(

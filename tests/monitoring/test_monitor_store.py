@@ -73,9 +73,8 @@ def test_words_windows_files_and_alarms_come_back(tmp_path):
     store = MonitorStore(tmp_path)
     assert store.add_words(["car", "bus"]) == ("car", "bus")
     assert MonitorStore(tmp_path).add_words(["bus", "van"]) == ("car", "bus", "van")
-    store.add([row(1)], file=("gate", "7", {"sites": ["gate"]}), job="first")
+    store.add([row(1)], file=("gate", "7", {"sites": ["gate"]}))
     assert store.files() == {"gate": {"stamp": "7", "sites": ["gate"]}}
-    assert store.finished(["first", "second"]) == {"first"}
     store.keep_windows("a", {("gate", "day 1"): ("digest", {"value": np.float64(0.5)})})
     store.keep_windows("a", {("gate", "day 2"): ("digest", {"value": float("nan")})})
     windows = store.windows("a")

@@ -13,6 +13,10 @@ from monitoring import fake_cameras
 
 import autoeval
 from autoeval.errors import InputError
+from autoeval.io.image_lists import ImageFile
+from autoeval.monitoring.monitor_store import BOX, CameraImage, MonitorStore
+from autoeval.monitoring.read_sites import _StoredJobs, site_images
+from autoeval.runtime.jobs import Job
 
 WORDS = ["thing 0", "thing 1", "thing 2"]
 A_DAY = 10
@@ -231,3 +235,32 @@ def test_copies_of_image_files_count_once_and_a_camera_that_stands_still_does_no
     assert still["gate"].to_pandas()["n_images"].tolist() == [24] * 4 and not still.warnings
     again = watch("twice")
     assert again.n_new == 0 and again["gate"].to_pandas().equals(once["gate"].to_pandas())
+
+
+def test_images_that_are_as_they_were_before_they_changed_are_observed_again(tmp_path):
+    """Their batch had been done once, so that the boxes of the changed images stayed for good."""
+    fitted, given = fake_cameras.estimator(), {"by": "every:8", "images": tmp_path / "images"}
+    folder = fake_cameras.write_camera(tmp_path / "images/gate", 8, 200, at=START.timestamp())
+    fake_cameras.write_camera(tmp_path / "dark", 8, 0, at=START.timestamp() + 60)
+    shutil.copytree(folder, tmp_path / "first")
+    scores = []
+    for state in ("first", "dark", "first"):
+        shutil.copytree(tmp_path / state, folder, dirs_exist_ok=True)  # with their times
+        options = {"work_dir": tmp_path / "work", **given}
+        monitored = autoeval.monitor(fitted, fake_cameras.detector(), **options)
+        scores.append(float(monitored["gate"].to_pandas()["score"].iloc[0]))
+    assert scores[0] == scores[2] > scores[1]
+
+
+def test_batches_that_another_process_did_are_not_done_again(tmp_path):
+    files = fake_cameras.write_camera(tmp_path / "images/gate", 4, 200).iterdir()
+    images, _ = site_images([ImageFile(f"gate/{path.name}", path) for path in sorted(files)])
+    store, jobs = MonitorStore(tmp_path), [Job("a", 2, images[:2]), Job("b", 2, images[2:])]
+    of_process = _StoredJobs(store, jobs)
+    assert of_process.finished("ab") == set()
+    kept = [
+        CameraImage(image.file.image_id, "gate", (9, 9), None, np.empty(0, BOX), stamp=image.stamp)
+        for image in images[:3]
+    ]
+    store.add(kept)
+    assert of_process.finished("ab") == {"a"}
