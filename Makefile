@@ -43,16 +43,19 @@ test-counting: $(READY)
 test-rare: $(READY)
 	$(PYTEST) 2 -m "$(EVERYWHERE) and rare" $(NETWORKS) $(RARE)
 
-# The package as files of predictions need it, without torch, under other Pythons that are at hand.
+# The package as files of predictions need it, without torch, under other Pythons that are at hand:
+# on the path, or among the versions of pyenv, whose commands on the path run the chosen one alone.
 PYTHONS := 3.12 3.13
+of_pyenv = $(lastword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/$*.*/bin/python$*))
 FILES_TESTS := tests/accuracy tests/model tests/io/predictions tests/golden
 NEEDS_A_NETWORK := tests/golden/test_golden.py::test_results_are_as_recorded[counting]
 
 test-pythons: $(addprefix test-python,$(PYTHONS))
 
 test-python%:
-	@if ! python$* -c "import ensurepip" 2>/dev/null; then echo "no Python $* here: its tests are left out"; else \
-	python$* -m venv .venv-$* && \
+	@python=$(or $(of_pyenv),python$*); \
+	if ! $$python -c "import ensurepip" 2>/dev/null; then echo "no Python $* here: its tests are left out"; else \
+	$$python -m venv .venv-$* && \
 	.venv-$*/bin/pip install --quiet --no-compile . pytest pytest-xdist hypothesis pycocotools && \
 	OMP_NUM_THREADS=1 .venv-$*/bin/python -P -m pytest -n 2 -m "$(EVERYWHERE) and not rare" $(FILES_TESTS) \
 	--deselect "$(NEEDS_A_NETWORK)"; fi
