@@ -77,7 +77,7 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     names = list_models(module=detection)
     if name not in names:
         raise InputError(f"torchvision has no detector {name!r}: expected {listed(names, 30)}.")
-    source = spec.checkpoint or get_model_weights(name).DEFAULT.url
+    published = get_model_weights(name).DEFAULT
     try:
         model = get_model(name, weights=None, weights_backbone=None, **options)
     except (TypeError, ValueError) as error:
@@ -85,7 +85,7 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
             f"torchvision cannot build {name} with {listed(sorted(options))}: {first_line(error)}"
         ) from error
     chosen({**_parameters(get_model_builder(name)), **_parameters(type(model))}, options, name)
-    path = find_checkpoint(source)
+    path = find_checkpoint(spec.checkpoint or published.url)
     weights = read_checkpoint(path, trust=spec.trust_checkpoint)["state_dict"]
     n_in_model, n_in_weights = _number_of_labels(model), _labels_of_weights(weights, model)
     if n_in_model != n_in_weights:
@@ -95,6 +95,8 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
             f"{CLASSES_OPTION}."
         )
     load_weights(model, weights, path)
+    if not spec.checkpoint:  # around its own weights torchvision builds other norms, of another eps
+        model = get_model(name, weights=published, **options)
     part = _post_processing(model)
     if not any(option.endswith("score_thresh") for option in options):
         part.score_thresh = min(part.score_thresh, LOW_SCORE)

@@ -190,6 +190,25 @@ def test_weights_that_cannot_be_fetched(tmp_path, monkeypatch):
         assert part in str(refused.value)
 
 
+def test_published_weights_are_run_as_torchvision_runs_them(tmp_path, monkeypatch):
+    """Those of its first ResNet-50 are for norms whose eps is 0; a copy lies where it looks."""
+    import torch
+    from torchvision.models import get_model, get_model_weights
+
+    name, low = "fasterrcnn_resnet50_fpn", {**SMALL, "box_score_thresh": 0.01}
+    model, published = build(name), get_model_weights(name).DEFAULT
+    weights = {k: v for k, v in model.state_dict().items() if "num_batches" not in k}
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    (tmp_path / "hub/checkpoints").mkdir(parents=True)
+    torch.save(weights, tmp_path / "hub/checkpoints" / published.url.rpartition("/")[2])
+    detector = DetectorSpec(f"torchvision:{name}", device="cpu", cfg_options=low)()
+    own, images = get_model(name, weights=published, **low).eval(), scenes(1)
+    found = own_boxes(own, images)
+    assert len(found[0]["boxes"]) > 3
+    assert_same(detector.observe(images, ["a"]), found, images)
+    assert detector.fingerprint == from_torchvision(own).fingerprint
+
+
 def test_detect_takes_the_module(tmp_path):
     model = build(FASTER)
     model.roi_heads.nms_thresh = 0.3
