@@ -131,7 +131,7 @@ _DIFFERENT = r"(?:(?!(?:both|the|of|in|at|per|and|or|to|with|for|on|all)\b)\w+\s
 _NUMBERS = (  # that say something else than how many objects there are
     rf"[(\[]\s*-?{N}(?:\s*[,;]\s*-?{N}){{1,3}}\s*[)\]]",  # coordinates
     rf"\b[xy]\s*=\s*{N}",
-    rf"(?<!%\s)(?<!percent\s)\bconfiden\w+(?:\W+(?:is|level|score|of|about)\b)*\W{{1,6}}{N}(?:\s*/\s*{N})?",
+    rf"(?<!%\s)(?<!percent\s)\bconfiden\w+(?:\W+(?:is|level|score|of|about)\b)*\W{{1,6}}{N}(?:\s*(?:/|out\s+of)\s*{N})?",
     rf"\b(?:rows|columns|lines|steps|layers|images|floors)\s+{N}\s*(?:[-–—,&]|to|and|through)\s*{N}",
     rf"{_LABELLED}\s*#?\s*{N}",
     rf"\b{_LABEL}\s+{N}(?=\s*:\s*(?:about\s+)?{N})",

@@ -97,8 +97,12 @@ _FORMS = {
     "triangle": r"\btriangle\b|\btriangular|\bpyramid",
     "rectangle": r"\brectangle\b|\brectangular|\bgrid\b|\bline\b|\bcolumn\b",
 }
-_STATED = r"\bconfidence(?:\s(?:level|score))?(?:\s(?:is|of))?\W{0,6}?"
+_STATED = (  # "confidence (0-100): 85" names the range first
+    r"\bconfidence(?:\s(?:level|score))?(?:\s?\(\d\s?%?\s?(?:-|–|to)\s?\d{1,3}\s?%?\))?"
+    r"(?:\s(?:is|of))?\W{0,6}?"
+)
 _NUMBER = r"\b(\d{1,3}(?:\.\d{1,9})?)"
+_SCALE = r"\s?(?:(%|percent)|(?:/|out\sof)\s?([1-9]\d{0,2}))?"
 _PREPOSITION = (
     r"\b(?:(?<!result\s)(?<!results\s)(?<!resulting\s)in|on|around|across|over|under|near|among|"
     r"between|along|against|inside|at|from|using|via|for|into|by)\s+(?:the\s+|these\s+|about\s+)?$"
@@ -371,6 +375,8 @@ def _near(sentence: _Sentence, cue: re.Match[str], mentions: Sequence[Mention]) 
     """Return the number that belongs to a cue of a sentence."""
     before = [mention for mention in mentions if mention.end <= cue.start()]
     after = [mention for mention in mentions if mention.start >= cue.end()]
+    if len(after) > 2 and [m.value for m in after] == [*range(1, len(after) + 1)]:
+        return after[-1]  # "I count: 1, 2, 3, 4"
     around = sentence.text[max(cue.start() - 3, 0) :]
     if before and (not after or re.match(rf"\W*(?:{_LOOKS_BACK})", around, _FLAGS)):
         return before[-1]
@@ -435,20 +441,20 @@ def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
 def extract_confidence(answer: str) -> float | None:
     """Read a confidence in [0, 1] behind the last "confidence" of an answer, else a percentage.
 
-    Numbers above 1, and those with a percent sign, are percentages. None where there is no such
-    number, or it is over 100 %.
+    Numbers above 1, and those with a percent sign, are percentages, but for "8/10" and "8 out of
+    10". None where there is no such number, or it is over 100 %.
 
     Parameters
     ----------
     answer : str
         As the model gave it.
     """
-    numbers = re.findall(rf"{_STATED}{_NUMBER}\s?(%|percent)?", answer, re.I)
-    numbers = numbers or re.findall(rf"{_NUMBER}\s?(%|percent)", answer, re.I)
+    numbers = re.findall(rf"{_STATED}{_NUMBER}{_SCALE}", answer, re.I)
+    numbers = numbers or re.findall(rf"{_NUMBER}\s?(%|percent)()", answer, re.I)
     if not numbers:
         return None
-    number, sign = numbers[-1]
-    value = float(number) / 100 if sign or float(number) > 1 else float(number)
+    number, sign, whole = numbers[-1]
+    value = float(number) / float(whole or (100 if sign or float(number) > 1 else 1))
     return value if value <= 1 else None
 
 

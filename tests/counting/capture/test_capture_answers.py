@@ -108,6 +108,19 @@ def test_patterns_are_read(answer, expected):
     assert extract_choice(answer, ("circle", "triangle", "rectangle")) == expected
 
 
+COUNTS = [
+    ("I count: 1, 2, 3, 4, 5.", 5),
+    ("Let me count: 1, 2, 3, 4, 5, 6, 7. There are 7 circles.", 7),
+    ("Count: 12, 3 of them hidden", 12),
+    ("There are 12 circles.\nConfidence: 7 out of 10", 12),
+]
+
+
+@pytest.mark.parametrize(("answer", "expected"), COUNTS)
+def test_counting_aloud_and_confidences_are_no_other_count(answer, expected):
+    assert extract_count(answer).value == expected
+
+
 CONFIDENCES = [
     ("12 dots.\nConfidence: 85 %", 0.85),
     ("Confidence: 0.7", 0.7),
@@ -117,6 +130,12 @@ CONFIDENCES = [
     ("Confidence: high", None),
     ("12", None),
     ("Confidence: 850 %", None),
+    ("12\nConfidence: 8/10", 0.8),
+    ("12. My confidence is 7 out of 10.", 0.7),
+    ("Confidence: 85 out of 100", 0.85),
+    ("Confidence (0-100): 85", 0.85),
+    ("Confidence (0 to 1): 0.85", 0.85),
+    ("Confidence (85 %)", 0.85),
 ]
 
 
