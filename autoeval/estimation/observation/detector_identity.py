@@ -30,23 +30,28 @@ def is_identified(detector: object) -> bool:
     return bool(getattr(detector, "is_identified", True))
 
 
-def kept_with(detector: object) -> dict[str, str]:
-    """Return what kept rows depend on in addition to the settings of their detector.
+def kept_with(observer: Observer) -> dict[str, str]:
+    """Return what kept rows depend on in addition to `Observer.context`.
 
-    Rows of a detector that cannot be distinguished from another one are of this process alone.
+    Rows of a detector, or of a reference that is run, that cannot be distinguished from another one
+    are of this process alone.
 
     Parameters
     ----------
-    detector : ImageDetector
+    observer : Observer
+        The pass.
 
     Returns
     -------
     dict of str to str
-        ``file``: digest of the Python file that a black box is in, empty for others; ``run``: a
-        name of this process, empty for a detector that is identified.
+        ``file``: digests of the Python files that black boxes are in, empty for others; ``run``: a
+        name of this process, empty where both are identified.
     """
-    run = "" if is_identified(detector) else RUN
-    return {"file": getattr(detector, "file_digest", ""), "run": run}
+    detectors = (observer.detector, getattr(observer.settings.reference, "detector", None))
+    return {
+        "file": "".join(getattr(detector, "file_digest", "") for detector in detectors),
+        "run": "" if all(map(is_identified, detectors)) else RUN,
+    }
 
 
 def identity_warnings(detector: object) -> tuple[Notice, ...]:

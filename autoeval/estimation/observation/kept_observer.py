@@ -33,7 +33,6 @@ from autoeval.detections import (
 from autoeval.estimation.observation.detector_identity import (
     LoadDetector,
     TravellingObserver,
-    is_identified,
     kept_with,
 )
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
@@ -313,7 +312,7 @@ class KeptObserver(Observer[D]):
             **self.context(),
             "version": __version__,
             **settings.kept_with,
-            **kept_with(self.detector),
+            **kept_with(self),
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 
@@ -349,7 +348,8 @@ class KeptObserver(Observer[D]):
 def keeping(observer: Observer[D], keep: Keeping | None) -> Observer[D]:
     """Return an observer that keeps what it has seen; the same one without a `Keeping`.
 
-    What a detector without an identity has seen is kept for workers alone; see `is_identified`.
+    What a detector or a reference without an identity has seen is kept for workers alone; see
+    `kept_with`.
 
     Parameters
     ----------
@@ -358,11 +358,11 @@ def keeping(observer: Observer[D], keep: Keeping | None) -> Observer[D]:
     keep : Keeping, optional
         Where, and who observes.
     """
-    if keep is not None and not is_identified(observer.detector):
+    if keep is not None and kept_with(observer)["run"]:
         _say(
-            f"note: {keep.folder} keeps no observed image for another run: the detector states "
-            "neither its weights nor settings, so that a retrained one could not be told from it "
-            "(BlackBoxDetector(..., weights=PATH))"
+            f"note: {keep.folder} keeps no observed image for another run: the detector, or its "
+            "reference, states neither its weights nor settings, so that a retrained one could not "
+            "be told from it (BlackBoxDetector(..., weights=PATH))"
         )
         if keep.executor is None or isinstance(keep.executor, LocalExecutor):
             return observer

@@ -181,6 +181,6 @@ def _key(observer: Observer, seed_set: SeedSet) -> str:
         "task": context["task"],
         "score_thr": scored_settings(observer).stability.score_thr,
         "data": seed_set_digest(seed_set),
-        **kept_with(observer.detector),
+        **kept_with(observer),
     }
     return hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()[:16]

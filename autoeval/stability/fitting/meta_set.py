@@ -131,7 +131,7 @@ def sample_set_jobs(
     by_name = {seed_set.name: seed_set for seed_set in seed_sets}
     made_with: dict[str, Any] = {"version": __version__, "scores": revisions()}
     made_with |= observer.settings.kept_with
-    made_with |= {**observer.context(), **kept_with(observer.detector)}
+    made_with |= {**observer.context(), **kept_with(observer)}
     digests = {name: seed_set_digest(seed_set) for name, seed_set in by_name.items()}
     return [
         _job(by_name[recipe.seed_set], recipe, {**made_with, "data": digests[recipe.seed_set]})

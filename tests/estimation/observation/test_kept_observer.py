@@ -11,6 +11,7 @@ import pytest
 from forking import fork
 from rectangles import BOXES, RectangleDetector
 
+from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import (
     MEAN,
@@ -22,6 +23,8 @@ from autoeval.estimation.observation.kept_observer import (
     pieces,
 )
 from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.pass_settings import PassSettings
+from autoeval.estimation.observation.reference_boxes import DetectorReference
 from autoeval.estimation.observation.samples import ImageLoading, UnlabelledSamples
 from autoeval.io.image_lists import ImageFile, load_image_folder
 from autoeval.stability.passes.presets import preset
@@ -164,6 +167,25 @@ def test_other_settings_are_observed_anew_and_that_is_said(site, capsys):
         in (capsys.readouterr().err)
     )
     assert kept(site)[1] == []  # the first ones are still there
+
+
+@pytest.mark.parametrize("settings", [None, {"size": 48}], ids=["unknown", "of another file"])
+def test_the_boxes_of_a_changed_reference_are_found_anew(site, settings):
+    """One that states nothing of itself, or whose file has changed, left its old boxes."""
+
+    def seen_with(side):
+        def find(images):
+            return [[[0, 0, side, side]]] * len(images), [[0.9]] * len(images), [[0]] * len(images)
+
+        reference = BlackBoxDetector(find, RectangleDetector.categories, settings=settings)
+        reference.file_digest = f"of {side}"
+        passed = PassSettings(reference=DetectorReference(reference))
+        watching = keeping(Observer(RectangleDetector(), BOXES, passed), Keeping(site / "work"))
+        samples = UnlabelledSamples(load_image_folder(site / "site"))
+        with watching.begin(samples, len(samples)):
+            return next(seen for _, seen in watching.each(samples)).reference.boxes
+
+    assert [seen_with(side).tolist() for side in (8, 16)] == [[[0, 0, 8, 8]], [[0, 0, 16, 16]]]
 
 
 def test_a_changed_image_costs_its_piece(site, capsys):
