@@ -617,10 +617,11 @@ class _Matching:
 
     def _chosen(self, k: int, places: Sequence[int]) -> Sequence[int]:
         """Return those of some known images whose paths end most like that of an image."""
-        if len(places) == 1 and not self.same_words:
-            return places
         image_id = self.named.image_id[k]
         path = self.named.file_name[k] or image_id or ""
+        places = [place for place in places if not self._apart(path, place)]
+        if len(places) == 1 and not self.same_words:
+            return places
         words = splits_of(path)
         if self.same_words and words:
             splits = {place: self.known.splits(place) for place in places}
@@ -633,6 +634,19 @@ class _Matching:
             own = [place for place in nearest if self.known.image_id[place] == image_id]
             return own or nearest
         return nearest
+
+    def _apart(self, path: str, place: int) -> bool:
+        """Whether the folder of a path, or that of a known image, is one that the other side has.
+
+        With ``cam1/7.jpg`` and ``cam2/7.jpg`` on one side, that of the other side in ``cam1`` is
+        not ``cam2/7.jpg``.
+        """
+        known = self.known.file_name[place] or ""
+        n = _common_end(path, known)
+        if n == min(path.count("/"), known.count("/")):  # one of them may be relative to a folder
+            return False
+        end, known_end = ("/".join(name.split("/")[-n - 2 : -1]) for name in (path, known))
+        return end in self.known.folder_ends or known_end in self.named.folder_ends
 
     def place_by_the_others(self) -> None:
         """Place images that could be several by the split that all others lie in.
@@ -743,6 +757,13 @@ class _Fields:
         if k in self.split:
             return frozenset({split_word(self.split[k])})
         return splits_of(self.file_name[k] or "")
+
+    @cached_property
+    def folder_ends(self) -> frozenset[str]:
+        """Ends of the folders of all names: of ``a/b/1.jpg`` ``b`` and ``a/b``."""
+        names = self.file_name if any(self.file_name) else self.image_id
+        folders = {tuple(name.split("/")[:-1]) for name in names if name}
+        return frozenset("/".join(parts[k:]) for parts in folders for k in range(len(parts)))
 
     @cached_property
     def split_words(self) -> frozenset[str]:

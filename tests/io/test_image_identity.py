@@ -108,6 +108,25 @@ def test_the_longest_common_path_decides():
     np.testing.assert_array_equal(match_images(found, images).index, [0, 1, 2])
 
 
+@pytest.mark.parametrize(
+    "form", ["cam{}/{}.jpg", "data/cam{}/{}.jpg", "cam{}/img/{}.jpg", "cam{}/{}"]
+)
+def test_an_image_of_another_camera_is_none_in_which_nothing_was_found(form):
+    """Boxes are of two cameras, of not every image; the list is of one, or the reverse."""
+    listed = known(*[form.format(1, k).removesuffix(".jpg") + ".jpg" for k in range(5)])
+    cameras = [(1, 0), (1, 1), (1, 2), *((2, k) for k in range(5))]
+    files = [form.format(*image) for image in cameras]
+    right = [0, 1, 2, *[MISSING] * 5]
+    np.testing.assert_array_equal(match_images(names(*files), listed).index, right)
+    if not form.endswith(".jpg"):
+        by_id = [Named(name, None) for name in files]
+        np.testing.assert_array_equal(match_images(by_id, listed).index, right)
+    both = known(*[name.removesuffix(".jpg") + ".jpg" for name in files])
+    one = names(*[form.format(1, k) for k in range(5)])
+    right = [0, 1, 2, MISSING, MISSING]
+    np.testing.assert_array_equal(match_images(one, both).index, right)
+
+
 def test_ids_tell_two_entries_of_one_file_apart_but_not_files_of_one_name():
     twice = known("a.jpg", "b.jpg", "a.jpg")
     found = [Named("3", "a.jpg"), Named("1", "a.jpg"), Named("2", "b.jpg")]

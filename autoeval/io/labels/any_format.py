@@ -97,12 +97,12 @@ def _as_on_disk(content: LabelSet) -> LabelSet:
         return content
     files = [file.image_id for file in load_image_folder(folder)]
     images_on_disk = [LabelledImage(name, name, None) for name in files]
-    missing = [k for k, is_lost in enumerate(lost) if is_lost]
-    named = [Named(None, content.images[k].file_name) for k in missing]
-    images = list(content.images)
-    for k, place in zip(missing, match_images(named, images_on_disk).index.tolist(), strict=True):
-        if place >= 0:
-            images[k] = replace(images[k], file_name=files[place])
+    named = [Named(None, image.file_name) for image in content.images]
+    places = match_images(named, images_on_disk).index.tolist()
+    images = [
+        replace(image, file_name=files[place]) if is_lost and place >= 0 else image
+        for image, is_lost, place in zip(content.images, lost, places, strict=True)
+    ]
     return replace(content, images=tuple(images))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -74,7 +74,8 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, other_files: frozenset[
         label_file = next((files[key] for key in _keys(image) if key in files), None)
         if label_file is not None:
             labelled[image] = label_file
-    labelled |= _renamed([i for i in images if i not in labelled], files, labelled.values())
+    if len(labelled) < len(images):
+        labelled |= _renamed(images, files, labelled)
     if not labelled:
         raise InputError(
             f"None of the {len(images)} images in {img_dir} (such as {images[0]}) has a label file "
@@ -159,15 +160,17 @@ def _keys(image: str) -> Iterator[str]:
 
 
 def _renamed(
-    images: list[str], files: Mapping[str, Path], used: Collection[Path]
-) -> Iterator[tuple[str, Path]]:
+    images: list[str], files: Mapping[str, Path], labelled: Mapping[str, Path]
+) -> dict[str, Path]:
     """Find the label files whose names tools made of those of images; see `match_images`."""
-    spare = [key for key, file in files.items() if file not in used]
+    used = set(labelled.values())
     candidates = [LabelledImage(image, image, None) for image in images]
-    places = match_images([Named(None, key) for key in spare], candidates).index.tolist()
-    return (
-        (images[place], files[key]) for key, place in zip(spare, places, strict=True) if place >= 0
-    )
+    places = match_images([Named(None, key) for key in files], candidates).index.tolist()
+    return {
+        images[place]: file
+        for file, place in zip(files.values(), places, strict=True)
+        if place >= 0 and file not in used and images[place] not in labelled
+    }
 
 
 def label_file_warnings(

@@ -85,6 +85,20 @@ def test_label_studio_names_files_with_their_folder(write):
     assert load_labels(folder).img_dir == folder
 
 
+@pytest.mark.parametrize("folders", [("cam1", "cam2"), ("val", "train")])
+def test_images_that_are_not_there_are_none_of_another_folder(write, folders):
+    """The labels of cam2/0.png were those of cam1/0.png, which counted twice."""
+    files = [f"{folder}/{k}.png" for folder in folders for k in range(2)]
+    document = json.loads(COCO)
+    document["images"] = [
+        {"id": k, "file_name": name, "height": 20, "width": 40} for k, name in enumerate(files)
+    ]
+    document["annotations"] = []
+    there = {f"images/{name}": IMAGE for name in files[:2]}
+    labels = load_labels(write({"labels.json": json.dumps(document), **there}))
+    assert [image.file_name for image in labels.images] == files
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [

@@ -59,6 +59,17 @@ def test_finds_the_label_of_an_image_in_the_usual_layouts(write, images, texts, 
     assert [box.category for box in labels.boxes] == ["car"]
 
 
+@pytest.mark.parametrize("folders", [("cam1", "cam2"), ("val", "train")])
+def test_a_label_file_of_another_folder_is_of_none_of_its_images(write, folders):
+    """1.png has no labels yet, and the labels of 1.png in the other folder were its own."""
+    here, there = folders
+    images = {f"images/{here}/{k}.png": IMAGE for k in range(2)}
+    texts = {f"labels/{name}.txt": BOX for name in (f"{here}/0", f"{there}/0", f"{there}/1")}
+    labels = load_labels(write({**images, **texts, "data.yaml": NAMES}) / "labels")
+    assert [image.image_id for image in labels.images] == [f"{here}/0.png"]
+    assert labels.unlabelled == (f"{here}/1.png",)
+
+
 def test_an_image_that_was_uploaded_twice_is_not_taken_for_either(write):
     texts = {"labels/a1b2c3d4-a.txt": BOX, "labels/00000000-a.txt": "", "labels/b.txt": BOX}
     folder = write({"images/a.png": IMAGE, "images/b.png": IMAGE, **texts, "classes.txt": "car"})
