@@ -29,6 +29,7 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.coco import coco_document
 from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.image_identity import Named, match_images, normal_id
 from autoeval.io.images import image_size
 from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels import PLAN
@@ -301,16 +302,22 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
     )
 
 
-def _added(content: Any, images: list[dict[str, Any]], path: Path) -> dict[str, Any]:
+def _added(
+    content: Any, images: list[dict[str, Any]], plan: LabelPlan, path: Path
+) -> dict[str, Any]:
     """Return a COCO annotation file with the images that it lacks.
+
+    Which these are is decided as where its labels are read, by `match_images`: tools rewrite names.
 
     Parameters
     ----------
     content : Any
         Content of the file, as it was read.
     images : list of dict
-        COCO entries of the images that are drawn; those whose file name, with or without its
-        folder, is there keep their entry. Others get ids after the largest.
+        COCO entries of the images that are drawn, in their order. Those that the file lacks get ids
+        after its largest.
+    plan : LabelPlan
+        The plan.
     path : Path
         The file, for the message.
 
@@ -320,21 +327,20 @@ def _added(content: Any, images: list[dict[str, Any]], path: Path) -> dict[str, 
         If the content is no COCO annotation file.
     """
     try:
-        listed_names = {image["file_name"].replace("\\", "/") for image in content["images"]}
-        ids = [image["id"] for image in content["images"]]
+        entries = [Named(str(image["id"]), image["file_name"]) for image in content["images"]]
+        matches = match_images(entries, plan.found.images)
     except (TypeError, KeyError, AttributeError) as error:
         raise InputError(
             f"Expected {path} to be a COCO annotation file, in which to name the images. Move it "
             "away; `autoeval label estimate --labels` reads it from anywhere."
         ) from error
-    new = [image for image in images if not {_last(image), image["file_name"]} & listed_names]
-    first = 1 + max((k for k in ids if isinstance(k, int)), default=0)
+    there = {*matches.index.tolist(), *matches.possible}
+    drawn = zip(plan.drawn.tolist(), images, strict=True)
+    new = [image for k, image in drawn if k not in there]
+    ids = [normal_id(entry.image_id) for entry in entries]
+    first = 1 + max((int(image_id) for image_id in ids if image_id.isdecimal()), default=0)
     named = [{**image, "id": first + k} for k, image in enumerate(new)]
     return {**content, "images": [*content["images"], *named]}
-
-
-def _last(image: dict[str, Any]) -> str:
-    return PurePosixPath(image["file_name"]).name
 
 
 @dataclass(frozen=True, eq=False)
@@ -541,7 +547,7 @@ def write_plan(
     document = coco_document(empty, with_sizes=False)
     if empty.path.exists():
         content = read_json(empty.path, "annotation file")
-        document = _added(content, document["images"], empty.path)
+        document = _added(content, document["images"], plan, empty.path)
     written = [*save_plan(plan, folder), folder / CONFIG]
     write_text(folder / CONFIG, label_config(plan.found.categories))
     if at_hand:

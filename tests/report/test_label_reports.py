@@ -15,6 +15,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.io.coco import read_coco
 from autoeval.io.find_images import ImageArray
+from autoeval.io.image_identity import match_images
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan_folder import write_plan
@@ -95,6 +96,53 @@ def test_a_drawn_image_is_called_as_its_file_is_in_the_folder_of_the_plan(plan, 
     for name, k in names.items():
         assert (cv2.imread(str(out / "images" / name)) == k).all()
     assert {path.name for path in tmp_path.iterdir()} == {"plans", *(f.path.name for f in files)}
+
+
+EXPORTED = {  # how tools that label write the names and ids of images
+    "as it was": lambda k, name: (k, name),
+    "in a folder": lambda k, name: (k, f"images/{name}"),
+    "in another folder": lambda k, name: (k, f"C:\\sites\\gate\\{name}"),
+    "other suffix": lambda k, name: (k, name.replace(".jpg", ".PNG")),
+    "uploaded": lambda k, name: (k, f"/data/upload/1/a1b2c3d4-{name}"),
+    "ids as text": lambda k, name: (str(k), name),
+    "ids as floats": lambda k, name: (float(k), name),
+}
+
+
+@pytest.mark.parametrize("export", EXPORTED.values(), ids=[*EXPORTED])
+def test_a_larger_plan_lists_no_labelled_image_again(site, plan, tmp_path, export):
+    """It was listed without its boxes, and took the place of what was labelled."""
+    write_plan(plan, tmp_path, ())
+    path = tmp_path / "annotations.json"
+    labelled = json.loads(path.read_text())
+    row = {place: k for k, place in enumerate(plan.drawn.tolist(), 1)}
+    for k, image in enumerate(labelled["images"], 1):
+        image["id"], image["file_name"] = export(k, image["file_name"])
+    labelled["annotations"] = [
+        {
+            "id": n,
+            "image_id": labelled["images"][row[image] - 1]["id"],
+            "category_id": 1,
+            "bbox": [x, y, x2 - x, y2 - y],
+        }
+        for n, (image, (x, y, x2, y2)) in enumerate(
+            zip(site.truth.image.tolist(), site.truth.boxes.tolist(), strict=True)
+        )
+        if image in row
+    ]
+    path.write_text(json.dumps(labelled))
+    larger = plan.larger(15)
+    write_plan(larger, tmp_path, ())
+    again = read_coco(path)
+    assert [image.file_name for image in again.images[plan.n :]] == [
+        plan.found.images[k].file_name for k in larger.drawn[plan.n :]
+    ]
+    assert len(again.images) == len(labelled["images"]) + 3
+    whole = plan.found.images
+    by_place = match_images(again.images, whole).index
+    objects = np.bincount(site.truth.image, minlength=len(whole))
+    found = [sum(box.image_id == image.image_id for box in again.boxes) for image in again.images]
+    assert found == [objects[k] if k in plan.drawn else 0 for k in by_place]
 
 
 def without_sizes(plan):
