@@ -53,7 +53,8 @@ FEWEST_LINES = 10
 CORNERS_OF_BOX = 8
 MOSTLY = 0.9
 FILLED = 0.4
-SPLITS = ("train", "val", "test")
+SPLITS = {"train": "train", "val": "val", "validation": "val", "test": "test"}
+"""The split of each key of a data.yaml, as in Ultralytics' `check_det_dataset`."""
 LABEL_SUFFIX = ".txt"
 
 
@@ -372,8 +373,8 @@ def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
         return None
     roots = _roots(path, content)
     split_of, lost = dict[Path, str](), list[str]()
-    for split in SPLITS:
-        for image in _images(content.get(split), roots, lost):
+    for key, split in SPLITS.items():
+        for image in _images(content.get(key), roots, lost):
             split_of.setdefault(image, split)
     labelled = {image: label for image in split_of if (label := _label_file(image)).is_file()}
     if not labelled:

@@ -284,6 +284,7 @@ def test_what_a_detector_was_trained_on_is_held_out(write):
     texts = {name.replace("images", "labels").replace("png", "txt"): BOX for name in files}
     folder = write({**files, **texts})
     entries = {"train": "train/images", "val": "valid/images", "test": "test/images"}
+    entries["validation"] = entries["val"]  # which Ultralytics takes for it
 
     def held_out(*splits):
         lines = "".join(f"{split}: {entries[split]}\n" for split in splits)
@@ -293,6 +294,7 @@ def test_what_a_detector_was_trained_on_is_held_out(write):
         return [image.file_name[-5] for image in labels.images], codes
 
     assert held_out("train", "val", "test") == (["2", "3"], ["splits-left-out"])
+    assert held_out("train", "validation") == (["2"], ["splits-left-out"])
     assert held_out("val", "test") == (["2", "3"], [])
     assert held_out("train") == (["1"], [])
 
