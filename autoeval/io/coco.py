@@ -386,6 +386,8 @@ def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any
         entry: dict[str, Any] = {"id": ids[image.image_id], "file_name": image.file_name}
         if image.size is not None:
             entry["height"], entry["width"] = image.size
+        if (checked := labels.checked.get(image.image_id)) is not None:
+            entry[ABSENT] = sorted(categories[word] for word in checked)
         images.append(entry)
     annotations: list[dict[str, Any]] = []
     for box in labels.boxes:

@@ -144,6 +144,20 @@ def test_ids_that_are_numbers_stay(write, tmp_path):
     assert read_coco(tmp_path / "b.json").images[0].image_id == "7"
 
 
+def test_what_nobody_looked_for_stays_so(tmp_path):
+    """Of LVIS: boxes of a dog are ignored in image 7, and wrong in image 8."""
+    document = json.loads(COCO)
+    document["categories"] += [{"id": 5, "name": "dog"}, {"id": 6, "name": "cat"}]
+    document["images"] = [
+        {**document["images"][0], "id": 7, "neg_category_ids": []},
+        {**document["images"][0], "id": 8, "file_name": "b.png", "neg_category_ids": [5]},
+    ]
+    labels = read_coco(document)
+    write_coco(labels, tmp_path / "out.json")
+    again = read_coco(tmp_path / "out.json")
+    assert again.checked == labels.checked == {"7": {"car"}, "8": {"dog"}}
+
+
 def test_ids_that_are_one_number_stay_texts(tmp_path):
     """007 is another image than 7: with one id the file could not be read again."""
     images = tuple(LabelledImage(name, f"{name}.jpg", (4, 4)) for name in ("007", "7"))
