@@ -344,8 +344,11 @@ class SiteWindows:
         self.n_begun, self.learning = baseline_of(settings.baseline, images, self.windows, now)
         self.n_baseline = 0 if self.learning else self.n_begun
         self.n_dropped = 0
-        of_images = (images["kept"] | (images["unreadable"] != "")).to_numpy(bool)
+        unreadable = images["unreadable"] != ""
+        of_images = (images["kept"] | unreadable).to_numpy(bool)
         self._present = [bool(of_images[window.places].all()) for window in self.windows]
+        # windows compare by the size of their boxes, relative to images of which all sizes are known
+        self._sized = bool((images["sized"] | unreadable).all())
         self._sites: dict[int, Site] = {}
         self._rows: list[dict[str, Any]] = []
         self._steady: list[dict[str, np.ndarray]] = []
@@ -369,13 +372,14 @@ class SiteWindows:
             ``n_unreadable``, ``n_boxes``, the estimate (``value`` ...), ``look`` (of
             `SiteLook.to_dict`; None in the baseline), ``means`` of the numbers behind it,
             ``shown``, and ``digest``, of the images of the window, of those that it is compared
-            with and of all between, whose variance counts, and of where the scores of the site's
-            files begin.
+            with and of all between, whose variance counts, of where the scores of the site's files
+            begin, and of whether the sizes of all its images are known.
         """
         columns = self.images[["name", "stamp", "unreadable"]].to_numpy()
-        of_files = sorted(self.shared.of_files.get(self.name, {}).items())  # of all its windows
+        # of all its windows
+        of_site = (sorted(self.shared.of_files.get(self.name, {}).items()), self._sized)
         digests = [
-            _digest(repr((of_files, columns[window.places].tolist()))) for window in self.windows
+            _digest(repr((*of_site, columns[window.places].tolist()))) for window in self.windows
         ]
         n, present = self.n_baseline, self._present
         before = _digest("".join(digests[:n]))  # of all windows before one after the baseline
@@ -539,6 +543,9 @@ class SiteWindows:
     ) -> dict[str, np.ndarray]:
         site = self._site(place)
         boxes, calibration = site.boxes, site.calibration
+        if not self._sized:
+            images = tuple(replace(image, size=None) for image in boxes.images)
+            boxes = replace(boxes, images=images)
         numbers = {ALL: box_numbers(boxes.where(np.isin(boxes.label, counted)), calibration)}
         for name in shown:
             label = boxes.categories.index(name)

@@ -50,7 +50,7 @@ CREATE TABLE sent (site TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (site, ki
 """
 INDEX = (
     *("name", "site", "stamp", "taken", "taken_from", "unreadable", "observed_s", "number"),
-    *("kept", "found"),
+    *("kept", "found", "sized"),
 )
 """Columns of `MonitorStore.index`."""
 
@@ -231,18 +231,21 @@ class MonitorStore:
         DataFrame
             Columns are `INDEX`, rows in the order in which images came. ``taken`` is NaT where it
             is not known, ``number`` the place in files whose order counts, ``kept`` whether the
-            boxes are still there, see `forget`, ``found`` whether there were any.
+            boxes are still there, see `forget`, ``found`` whether there were any, ``sized`` whether
+            the size of the image is known.
         """
         with self._transaction() as db:
             rows = db.execute(
                 "SELECT name, site, stamp, taken, taken_from, unreadable, observed_s, number, "
-                "boxes IS NOT NULL, boxes IS NULL OR LENGTH(boxes) > 0 FROM images ORDER BY rowid"
+                "boxes IS NOT NULL, boxes IS NULL OR LENGTH(boxes) > 0, MIN(height, width) > 0 "
+                "FROM images ORDER BY rowid"
             ).fetchall()
         index = pd.DataFrame(rows, columns=list(INDEX))
         # of the rows: a column of pandas that holds None turns numbers into floats
         taken = [np.datetime64("NaT" if row[3] is None else row[3], "us") for row in rows]
         index["taken"] = np.array(taken, "datetime64[us]")
-        return index.astype({"number": int, "kept": bool, "found": bool, "observed_s": float})
+        flags = dict.fromkeys(("kept", "found", "sized"), bool)
+        return index.astype({"number": int, "observed_s": float, **flags})
 
     def read(self, names: Sequence[str]) -> list[CameraImage]:
         """Return some images, in their order.

@@ -134,6 +134,24 @@ def looks_of(folder):
     return [look["number"] for look in looks if look]
 
 
+def test_windows_compare_where_the_size_of_an_image_is_not_known(world, tmp_path):
+    """All of its window counted as 640 x 480 pixels: boxes seemed to grow, p was 5e-10."""
+    tables = []
+    for n_unknown in (0, 1, 80):
+        write_site(tmp_path / f"{n_unknown}/sites", half_empty, range(8))
+        path = tmp_path / f"{n_unknown}/sites/gate.json"
+        content = json.loads(path.read_text())
+        for image in content["images"]:
+            image |= {"height": 3 * HEIGHT, "width": 3 * WIDTH}
+        for image in content["images"][80 - n_unknown :]:
+            del image["width"]
+        path.write_text(json.dumps(content))
+        tables.append(numbers(run(world, tmp_path / f"{n_unknown}"))[["p", "change"]])
+    for table in tables[1:]:
+        assert np.allclose(tables[0], table, atol=0.01, equal_nan=True)
+    assert tables[0]["p"].iloc[-1] > 0.05
+
+
 def test_late_days_give_the_numbers_of_days_in_their_order(world, tmp_path):
     """A late day moves the number of each look after it, by which --false-alarms are spent."""
     folders = tmp_path / "late", tmp_path / "ordered"

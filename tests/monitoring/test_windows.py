@@ -56,7 +56,7 @@ def test_times_of_files_are_compared_with_the_time_in_utc(zone, source, complete
     began = NOW.replace(tzinfo=timezone.utc).timestamp()
     shared = SimpleNamespace(settings=MonitorSettings(by="hour"), began=began)
     listed = images("2026-03-04 08:10", "2026-03-04 09:20")
-    listed = listed.assign(taken_from=source, kept=True, unreadable="")
+    listed = listed.assign(taken_from=source, kept=True, unreadable="", sized=True)
     try:
         windows = SiteWindows("gate", listed, shared).windows
     finally:
