@@ -331,7 +331,7 @@ class SiteWindows:
     n_begun, n_baseline : int
         Windows of the baseline, full or not; the second is 0 until it is full.
     n_dropped : int
-        Windows that were never estimated, and whose boxes are dropped.
+        Windows that were never estimated with this baseline, and whose boxes are dropped.
     """
 
     def __init__(self, name: str, images: pd.DataFrame, shared: WatchedSites) -> None:
@@ -347,7 +347,7 @@ class SiteWindows:
         unreadable = images["unreadable"] != ""
         of_images = (images["kept"] | unreadable).to_numpy(bool)
         self._present = [bool(of_images[window.places].all()) for window in self.windows]
-        # windows compare by the size of their boxes, relative to images of which all sizes are known
+        # windows compare by sizes of boxes relative to their images: of all, or of none
         self._sized = bool((images["sized"] | unreadable).all())
         self._sites: dict[int, Site] = {}
         self._rows: list[dict[str, Any]] = []
@@ -357,8 +357,8 @@ class SiteWindows:
     def rows(self, kept: Kept) -> list[dict[str, Any]]:
         """Return the numbers of each window, in order of time.
 
-        A window whose boxes are no longer kept, and that was not computed before, is left out, and
-        counted as `n_dropped`.
+        A window whose boxes are no longer kept, and that was not computed before with this
+        baseline, is left out, and counted as `n_dropped`.
 
         Parameters
         ----------
@@ -388,10 +388,13 @@ class SiteWindows:
             number = k + 1 - n if looked_at else 0  # of the look, which a late window moves
             digest = _digest(f"{digests[k]} {k < n} {number} {before if looked_at else ''}")
             kept_digest, row = kept.get((self.name, window.name), ("", None))
-            complete = present[k] and (not looked_at or all(present[:n]))
+            comparable = not looked_at or all(present[:n])
+            complete = present[k] and comparable
             if looked_at:
                 before = _digest(f"{before} {digests[k]}")
-            if row is not None and (kept_digest == digest or not complete):
+            # without its boxes a window stays as it was, but for one of another baseline
+            stays = row is not None and not complete and comparable and row["baseline"] == (k < n)
+            if row is not None and (kept_digest == digest or stays):
                 self._rows.append({**row, "digest": kept_digest, "complete": window.complete})
             elif complete:
                 self._rows.append({**self._computed(k), "digest": digest})

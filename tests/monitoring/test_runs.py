@@ -84,6 +84,19 @@ def test_of_days_whose_boxes_were_dropped_no_image_is_looked_at(world, tmp_path)
     assert site.state == "ok" and site.to_pandas()["p"].min() > 0.05
 
 
+def test_windows_without_boxes_are_not_shown_against_another_baseline(world, tmp_path):
+    """They stayed as they had been compared with the earlier one, without a warning."""
+    write_site(tmp_path / "sites", half_empty, range(10))
+    site = run(world, tmp_path, baseline="3d", keep="2d")
+    assert numbers(site)["change"].notna().sum() == 7
+    monitored = autoeval.monitor(
+        world / "fit", tmp_path / "sites", work_dir=tmp_path / "work", baseline="6d"
+    )
+    assert monitored["gate"].to_pandas()["baseline"].tolist() == [True] * 3
+    assert "windows-dropped" in [notice.code for notice in monitored.warnings]
+    assert numbers(run(world, tmp_path, baseline="3d")).equals(numbers(site))
+
+
 def of_all_scores(day, k):
     """Twelve boxes an image, with scores of .01 to .9; on the last day from .25 on."""
     rng = np.random.default_rng([day, k])
