@@ -139,8 +139,8 @@ def monitor(
         Accuracy of that detector at sites where it was measured, as SITE=POINTS,..., of 100 (in
         Python in [0, 1]); then this detector's there follows, with the interval of the difference.
     keep : str, optional
-        Keep the boxes of the last 90d or 5000 images of each site, and of baselines; estimates of
-        earlier windows stay (default: all).
+        Keep the boxes of the last 90d or 5000 images of each site, and of baselines and incomplete
+        windows; estimates of earlier windows stay (default: all).
     seed : int
         Of every draw.
     work_dir : path-like

@@ -281,7 +281,9 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[Not
             of_site.insert(0, Notice("windows-dropped", dropped))
         notices += prefixed(name, of_site)
         if settings.keep is not None:
-            too_old += _too_old(images, windows.windows[: windows.n_begun], settings.keep)
+            growing = [window for window in windows.windows if not window.complete]
+            needed = [*windows.windows[: windows.n_begun], *growing]
+            too_old += _too_old(images, needed, settings.keep)
     store.keep_windows(made_with, new)
     if too_old:
         store.forget(too_old)
@@ -731,9 +733,9 @@ def _ranks(
     }
 
 
-def _too_old(images: pd.DataFrame, baseline: Sequence[Window], keep: str) -> list[str]:
-    """Name the images of a site whose boxes are kept no longer: old ones of no baseline."""
-    places = np.concatenate([np.empty(0, int), *(window.places for window in baseline)])
+def _too_old(images: pd.DataFrame, needed: Sequence[Window], keep: str) -> list[str]:
+    """Name the images of a site whose boxes are kept no longer: old ones of no needed window."""
+    places = np.concatenate([np.empty(0, int), *(window.places for window in needed)])
     if keep.endswith("d"):
         limit = images["taken"].max() - pd.Timedelta(days=int(keep[:-1]))
         old = (images["taken"] < limit).to_numpy()

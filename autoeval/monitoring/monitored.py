@@ -92,7 +92,8 @@ class MonitorSettings:
         Whether ``changed`` is an alarm, as ``fell`` and ``below`` always are.
     keep : str, optional
         For how long boxes are kept, such as ``"90d"`` or the latest ``"5000"`` images of each site;
-        always those of the baseline. Estimates of earlier windows stay.
+        always those of the baseline, and of windows that are not complete. Estimates of earlier
+        windows stay.
     k : int
         How many sites count as the worst.
     seed : int

@@ -97,6 +97,23 @@ def test_windows_without_boxes_are_not_shown_against_another_baseline(world, tmp
     assert numbers(run(world, tmp_path, baseline="3d")).equals(numbers(site))
 
 
+def test_of_a_window_to_which_images_still_come_all_boxes_stay(world, tmp_path, monkeypatch):
+    """Of more images than --keep has it stayed as it was when the first of them were dropped."""
+    midnight = datetime.combine((datetime.now() + timedelta(hours=12)).date(), datetime.min.time())
+    monkeypatch.setitem(globals(), "START", midnight - timedelta(days=3))
+    path, counts = tmp_path / "sites/gate.json", []
+    for n_today in (4, 8, A_DAY):
+        write_site(path.parent, half_empty, range(4))
+        content = json.loads(path.read_text())
+        content["images"] = content["images"][: 3 * A_DAY + n_today]
+        listed = {image["id"] for image in content["images"]}
+        rows = [row for row in content["annotations"] if row["image_id"] in listed]
+        path.write_text(json.dumps({**content, "annotations": rows}))
+        table = run(world, tmp_path, baseline="2d", keep="3").to_pandas()
+        counts.append(table["n_images"].tolist())
+    assert counts == [[A_DAY] * 3 + [n_today] for n_today in (4, 8, A_DAY)]
+
+
 def of_all_scores(day, k):
     """Twelve boxes an image, with scores of .01 to .9; on the last day from .25 on."""
     rng = np.random.default_rng([day, k])
