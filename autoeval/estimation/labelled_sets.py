@@ -138,7 +138,7 @@ def labelled_site(site: Site) -> Site:
     )
 
 
-def set_of_detector(site: Site) -> Site:
+def set_of_detector(site: Site, every: Boxes) -> Site:
     """Check a labelled set on which a detector was run as `labelled_site`, and as files are.
 
     Low scores that are missing are a warning: a file of them would be refused, but may be mended.
@@ -148,11 +148,13 @@ def set_of_detector(site: Site) -> Site:
     ----------
     site : Site
         With truth.
+    every : Boxes
+        All boxes of the detector on these images, in its own words.
 
     Returns
     -------
     Site
-        As of `labelled_site`, with the warnings of its boxes.
+        As of `labelled_site`, with the looks and the warnings of all boxes.
 
     Raises
     ------
@@ -161,9 +163,12 @@ def set_of_detector(site: Site) -> Site:
         that is a warning.
     """
     boxes_name = f"what the detector found on {site.name}"
-    floor = check_floor(site.boxes, boxes_name, complete=False, ran=True)
-    limit = check_limit(site.boxes, boxes_name, ran=True)
-    labelled = labelled_site(replace(site, left_out=(*site.left_out, *floor), warnings=limit))
+    floor = check_floor(every, boxes_name, complete=False, ran=True)
+    limit = check_limit(every, boxes_name, ran=True)
+    left_out = (*site.left_out, *floor)
+    labelled = labelled_site(
+        replace(site, looks=Looks.of(every), left_out=left_out, warnings=limit)
+    )
     if labelled.everywhere:
         return _noting_all_wrong(
             labelled, boxes_name, "are the labels of these images, in its words?"
@@ -558,18 +563,22 @@ def _observed(
 
     own_task = own_words(run.loaded)
     observer = keeping(run.observer(own_task), run.keeping(folder))
-    lookup = task.lookup(own_task.categories)  # the detector's own may hold one twice, as "N/A"
     samples = SeedSetSamples(seed_set)
     evidence, truth, log = [], [], PassLog()
     with observer.begin(samples, len(samples), f"observing {seed_set.name}") as bar:
         for sample, seen in observer.each(samples, log=log):
-            evidence.append(seen.relabel(lookup).boxes_alone())
+            evidence.append(seen.boxes_alone())
             truth.append((sample.boxes, sample.labels, sample.iscrowd))
             bar.update()
     log.check(len(evidence))
     lost = unreadable_warning(list(log.unreadable.values()), len(samples))
     file_names = {record.image_id: record.file_name for record in seed_set.images}
-    site = Site.of_evidence(evidence, task.categories, file_names=file_names)
+    # the detector's own categories may hold a word twice, as "N/A", those of its own task do not
+    own = Site.of_evidence(evidence, own_task.categories, file_names=file_names)
+    lookup = zip(own_task.categories, task.lookup(own_task.categories), strict=True)
+    site = own.as_categories(
+        task.categories, {word: task.categories[k] for word, k in lookup if k >= 0}
+    )
     site = replace(
         site,
         truth=truth_of_samples(site.boxes, truth),
@@ -579,10 +588,12 @@ def _observed(
         left_out=(*seed_set.warnings, *lost),
     )
     site = with_seen_by_reference(site, observer.settings.reference, samples)
-    labelled = set_of_detector(site)
-    looks = replace(labelled.looks, categories=own_task.categories)
-    if site.reference is not None and len(site.reference):
-        looks = replace(looks, reference_floor=site.reference.floor)
+    kept = {image.image_id for image in site.boxes.images}
+    seen_images = [image.image_id in kept for image in own.boxes.images]
+    labelled = set_of_detector(site, own.boxes.on_images(seen_images))
+    if site.reference is None or not len(site.reference):
+        return labelled
+    looks = replace(labelled.looks, reference_floor=site.reference.floor)
     return replace(labelled, looks=looks)
 
 

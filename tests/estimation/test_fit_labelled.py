@@ -212,3 +212,30 @@ def test_bad_input(fitted, tmp_path):
     nothing = fitted.predict(images=empty)
     assert nothing.value != nothing.value and nothing.site.nothing_found
     assert "nothing found in 1 image" in str(nothing) and "sampling error" not in str(nothing)
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [None, {"cup": ["cup", "mug"]}],
+    ids=["of the labels", "of two words"],
+)
+def test_boxes_of_other_words_are_known_and_do_not_count_as_with_files(tmp_path, categories):
+    """The floor of a fit was that of the boxes of its categories alone."""
+    labels, images = write_table(tmp_path)
+    content = json.loads(labels.read_text())
+    rows = [row for row in content["annotations"] if row["category_id"] in (1, 2)]
+    few = tmp_path / "few.json"
+    of_rows = {"annotations": rows, "categories": content["categories"][:2]}
+    few.write_text(json.dumps({**content, **of_rows}))
+    boxes = tmp_path / "boxes.parquet"
+    autoeval.detect(BrightnessDetector(), images, boxes)
+    run = autoeval.fit(few, BrightnessDetector(), img_dir=images, categories=categories)
+    by_files = autoeval.fit(few, boxes, categories=categories)
+    assert run.looks_.floor == by_files.looks_.floor < 0.2 < run.sites_.sets[0].boxes.floor
+    for name in ("n_boxes", "most_boxes", "highest", "frequencies", "confident"):
+        assert getattr(run.looks_, name) == getattr(by_files.looks_, name)
+    columns = ["category", "n_boxes", "expected_ap", "mAP", "mAP50"]
+    assert run.table_[columns].values.tolist() == by_files.table_[columns].values.tolist()
+    estimates = [run.predict(images=images), by_files.predict(boxes)]
+    for end in ("value", "lower", "upper"):
+        assert getattr(estimates[0], end) == getattr(estimates[1], end)

@@ -269,7 +269,7 @@ def checked_set(stored: Site, words: Sequence[str]) -> Site:
         If no category has labels enough for the default.
     """
     site = Site(stored.boxes, truth=stored.truth, name=stored.name, group=stored.group)
-    labelled_set = set_of_detector(replace(site, everywhere=True))
+    labelled_set = set_of_detector(replace(site, everywhere=True), site.boxes)
     statistics = replace(labelled_set.looks, categories=tuple(words))
     return replace(labelled_set, looks=statistics)
 
