@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.boxes import Boxes, Categories
+from autoeval.boxes import Boxes, Categories, words_of
 from autoeval.detectors.detector_spec import CLASSES_OPTION
 from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.estimation.checks import unreadable_warning
@@ -483,8 +483,8 @@ def observed_labels(
     content = as_spelt(content, [*(categories or ()), *words])
     if categories:
         task = replace(any_task(categories, words), name=name)
-        words_of_task = task.detector_mapping
-        seed_set = seed_set_of(content, name, task.categories, words=words_of_task, clip=False)
+        label_words = words_of(categories)
+        seed_set = seed_set_of(content, name, task.categories, words=label_words, clip=False)
         place = folder and folder / "sources" / name
         labelled = _observed(
             run, seed_set, task, group=group or name, folder=place, everywhere=True

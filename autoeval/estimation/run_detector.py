@@ -369,7 +369,9 @@ def any_task(named: Categories, words: Sequence[str]) -> Task:
             f"Expected words of the detector but got {', '.join(unknown)}. It knows "
             f"{', '.join(words)}."
         )
-    return Task("any", tuple(named), (), mapping)
+    # a word of the detector that is the name of a category counts there only where it is given
+    others = {name: "" for name in named if name in words and name not in mapping}
+    return Task("any", tuple(named), (), {**mapping, **others})
 
 
 def own_words(detector: ImageDetector) -> Task:

@@ -216,11 +216,13 @@ def test_bad_input(fitted, tmp_path):
 
 @pytest.mark.parametrize(
     "categories",
-    [None, {"cup": ["cup", "mug"]}],
-    ids=["of the labels", "of two words"],
+    [None, {"spoon": ["cup"]}, {"cup": ["cup", "mug"]}],
+    ids=["of the labels", "named as another word", "of two words"],
 )
 def test_boxes_of_other_words_are_known_and_do_not_count_as_with_files(tmp_path, categories):
-    """The floor of a fit was that of the boxes of its categories alone."""
+    """The floor of a fit was that of its categories alone, and a word that is the name of a
+    category counted in it, too.
+    """
     labels, images = write_table(tmp_path)
     content = json.loads(labels.read_text())
     rows = [row for row in content["annotations"] if row["category_id"] in (1, 2)]
