@@ -117,8 +117,19 @@ def _of_file(path: Path, name: str) -> tuple[Counter, dict[str, Any]]:
 
 @contextmanager
 def _folder_on_path(folder: Path) -> Iterator[None]:
-    """Let modules beside a file be imported, as Python does for a script."""
+    """Let modules beside a file be imported, as Python does for a script.
+
+    Python imports a name once: the second of two counters, each with a ``net.py`` of its own, would
+    count with that of the first, which is forgotten here; the first counter keeps what it imported.
+    """
     entry = str(folder.resolve())
+    for path in (*Path(entry).glob("*.py"), *Path(entry).glob("*/__init__.py")):
+        name = path.parent.name if path.name == "__init__.py" else path.stem
+        loaded = Path(getattr(sys.modules.get(name), "__file__", None) or path)
+        home = loaded.parents[loaded.name == "__init__.py"]
+        if os.path.realpath(home) != entry and str(home) not in sys.path:  # of another counter
+            for module in [m for m in sys.modules if m == name or m.startswith(f"{name}.")]:
+                del sys.modules[module]
     sys.path.insert(0, entry)
     try:
         yield

@@ -96,6 +96,17 @@ def test_modules_beside_a_config_are_found(tmp_path):
     assert load_counter(path)[0].count(IMAGE, "x", {"image_id": "a.jpg"}).count == 3
 
 
+def test_each_of_two_counters_has_the_module_beside_it(tmp_path):
+    counters = []
+    for number, name in enumerate(("one", "two"), 1):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "net_of_two.py").write_text(MODULE + f"NUMBER = {number}")
+        text = "import net_of_two\ndef count(image, prompt): return net_of_two.NUMBER"
+        (tmp_path / name / "mine.py").write_text(text)
+        counters.append(load_counter(f"{tmp_path}/{name}/mine.py:count")[0])
+    assert [counter.count(IMAGE, "dot").count for counter in counters] == [1, 2]
+
+
 def test_answers_depend_on_the_counts_of_a_file_and_on_code_beside_the_config(tmp_path):
     kind, file = "autoeval.counting.counters.adapters.FileCounter", tmp_path / "counts.csv"
     path = write(tmp_path, f"counter = dict(type='{kind}', predictions='{file}')")
