@@ -48,11 +48,11 @@ def find_category(prompt: str, categories: Sequence[str]) -> int:
     InputError
         If it names none of them, or could mean several.
     """
-    names = [_plain(name) for name in categories]
-    wanted = _plain(prompt)
-    if wanted in names:
-        return names.index(wanted)
-    fitting = [i for i, name in enumerate(names) if _forms(name) & _forms(wanted)]
+    if prompt in categories:  # there may be a "Helmet", too
+        return categories.index(prompt)
+    names, wanted = [_plain(name) for name in categories], _plain(prompt)
+    fitting = [i for i, name in enumerate(names) if name == wanted]
+    fitting = fitting or [i for i, name in enumerate(names) if _forms(name) & _forms(wanted)]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:

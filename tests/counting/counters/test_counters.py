@@ -113,6 +113,13 @@ def test_prompts_without_a_category_or_with_two():
         find_category("", ("person",))
 
 
+def test_categories_that_differ_in_case_alone_are_two():
+    categories = ("Helmet", "helmet")
+    assert [find_category(name, categories) for name in categories] == [0, 1]
+    with pytest.raises(InputError, match="could mean Helmet, helmet"):
+        find_category("HELMET", categories)
+
+
 class MeanMap(torch.nn.Module):
     """A map of half the image's size; its sum is a quarter of the area times the red mean."""
 
