@@ -290,7 +290,19 @@ def _coco_counts(path: Path, category: str | None) -> GroundTruth:
     if crowds:
         names = listed(list(dict.fromkeys(crowds)))
         notes.append(f"{len(crowds)} boxes that mark a crowd were not counted (image ids: {names})")
-    images = {im.image_id: truth_of_points(centres[im.image_id], im.size) for im in content.images}
+    unknown = {im.image_id for im in content.images if content.unchecked(im.image_id, wanted)}
+    left_out = (
+        f"{len(unknown)} images in which not all of what is counted was looked for were left out "
+        f"(image ids: {listed(sorted(unknown))})"
+    )
+    if unknown and len(unknown) == len(content.images):
+        raise InputError(f"{path}: {left_out}: choose a category (--category).")
+    notes += [left_out] * bool(unknown)
+    images = {
+        im.image_id: truth_of_points(centres[im.image_id], im.size)
+        for im in content.images
+        if im.image_id not in unknown
+    }
     file_names = {im.image_id: im.file_name for im in content.images}
     return GroundTruth(images, tuple(notes), file_names)
 
@@ -308,7 +320,8 @@ def read_truth(path: PathLike, category: str | None = None) -> GroundTruth:
         UCF-QNRF, NWPU-Crowd); or a folder with one ``.mat``, ``.json`` or ``.txt`` (JHU-Crowd++:
         lines of ``x y w h o b``) an image, or with a folder of them, or FSC-147's.
     category : str, optional
-        Counts the boxes of one category of a COCO file; by default those of all.
+        Counts the boxes of one category of a COCO file; by default those of all. Images in which
+        nobody looked for them, as LVIS says, are left out.
 
     Raises
     ------

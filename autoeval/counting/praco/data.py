@@ -363,8 +363,8 @@ def load_coco_classes(
 ) -> CountingSet:
     """Read images with the centres of their boxes, by class.
 
-    Images with a crowd box, whose count is not known, and missing ones are left out and named in
-    the warnings.
+    Images with a crowd box, whose count is not known, those of LVIS in which not every class was
+    looked for, and missing ones are left out and named in the warnings.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ def _images(
         centres[box.image_id].setdefault(category, []).append((x + width / 2, y + height / 2))
     crowded = {box.image_id for box in content.boxes if box.iscrowd}
     folder, prefix = Path(part.img_dir), f"{part.name}/" if part.name else ""
-    images, missing, crowds = [], [], []
+    images, missing, crowds, unchecked = [], [], [], []
     for im in content.images:
         path = image_path(folder, im.file_name)
         if im.file_name not in keep:
@@ -440,10 +440,16 @@ def _images(
         is_missing = need_images and not path.is_file()
         missing += [im.file_name] * is_missing
         crowds += [im.file_name] * (im.image_id in crowded)
-        if not is_missing and im.image_id not in crowded:
+        is_unchecked = bool(content.unchecked(im.image_id, mapping))
+        unchecked += [im.file_name] * is_unchecked
+        if not is_missing and im.image_id not in crowded and not is_unchecked:
             points = {k: np.array(v, np.float64) for k, v in centres[im.image_id].items()}
             images.append(CountedImage(prefix + im.file_name, path, points, im.size))
-    reasons = {f"images missing in {folder}": missing, "images with a crowd box": crowds}
+    reasons = {
+        f"images missing in {folder}": missing,
+        "images with a crowd box": crowds,
+        "images in which not every class was looked for": unchecked,
+    }
     return images, {f"{reason}, left out": unfit for reason, unfit in reasons.items()}
 
 

@@ -7,6 +7,7 @@ import pytest
 from counting_files import write_boxes
 from scipy.io import savemat
 
+from autoeval.counting.praco.data import load_counting_set
 from autoeval.counting.true_counts import GroundTruth, ImageTruth, read_truth
 from autoeval.errors import InputError
 
@@ -181,6 +182,24 @@ def test_coco_boxes_of_a_category(tmp_path):
     assert read_truth(path).counts == {"1": 3, "2": 1, "3": 0}
     with pytest.raises(InputError, match="person, car"):
         read_truth(path, "dogs")
+
+
+def test_images_of_lvis_in_which_nobody_looked_have_no_count(tmp_path):
+    """Of 1 and 3 cars are labelled or absent; in 2 nobody looked for them."""
+    boxes = [("1.jpg", "car", [x, 2, 4, 6]) for x in (0, 8)]
+    path = write_boxes(tmp_path / "ann.json", ["1.jpg", "2.jpg", "3.jpg"], ["car", "dog"], boxes)
+    content = json.loads(path.read_text())
+    numbers = {category["name"]: category["id"] for category in content["categories"]}
+    for image, absent in zip(content["images"], (["dog"], ["dog"], ["car"]), strict=True):
+        image["neg_category_ids"] = [numbers[name] for name in absent]
+    path.write_text(json.dumps(content))
+    cars = read_truth(path, "car")
+    assert cars.counts == {"1": 2, "3": 0} and "2" in cars.notes[0]
+    assert read_truth(path).counts == {"1": 2}
+    with pytest.raises(InputError, match="No image is left"):  # 1 alone has both, and is not there
+        load_counting_set(path)
+    kept = load_counting_set(path, need_images=False)
+    assert [image.image_id for image in kept.images] == ["1.jpg"]
 
 
 def test_plain_counts_with_and_without_header(tmp_path):
