@@ -230,6 +230,7 @@ def test_a_half_width_that_none_is_is_refused(until):
         (["--img-dir", "b"], "--img-dir goes with --labels, or with a COCO JSON"),
         (["--labels", "gone.json"], "gone.json"),
         (["--labels", "plan/annotations.json"], "label estimate --plan plan"),
+        (["--labels", "plan"], "label estimate --plan plan"),
     ],
 )
 def test_labels_of_an_estimate_are_looked_at_before_a_detector_is_run(

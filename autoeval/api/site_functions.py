@@ -425,8 +425,8 @@ def threshold(
     Raises
     ------
     InputError
-        As `AccuracyEstimator.predict`, or if both a precision and a recall are wanted, or options
-        exclude each other.
+        As `AccuracyEstimator.predict`, or if both a precision and a recall are wanted, labels of a
+        new site lie in the folder of a plan, or options exclude each other.
 
     Examples
     --------
@@ -445,6 +445,7 @@ def threshold(
     >>> choice.value, choice.at["recall"]["value"], choice.at["precision"]["value"]
     (0.89, 0.9, 1.0)
     """
+    from autoeval.estimation.given import refuse_planned
     from autoeval.estimation.threshold_choice import THRESHOLDS, check_wanted, choose_from
 
     check_wanted(precision, recall)
@@ -456,6 +457,7 @@ def threshold(
         refuse_given(options, "has no use with --plan", [n for n in options if n != "img_dir"])
         curve, warnings, level = _curve_of_plan(plan, labels, words, site, iou)
     elif estimator is not None:
+        refuse_planned(labels, "threshold")
         # curves are of all thresholds, whatever the fit estimates
         fitted = load_estimator(estimator, AP_TARGETS[0])
         level = fitted.level

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 from autoeval.commands.estimate import ESTIMATOR, LABELS, N_LABELS, repeated_for_plan, unused_folder
 from autoeval.commands.labels import larger_plan
 from autoeval.errors import InputError
-from autoeval.labels import PLAN
 
 if TYPE_CHECKING:
     from autoeval.commands.command_line import Invocation
@@ -127,6 +126,7 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     """
     from autoeval.api.compare_detectors import NOT_FILES
     from autoeval.api.options import load_estimator
+    from autoeval.estimation.given import plan_folder_of
 
     typed = invocation.values
     files = typed["predictions"] or [NOT_FILES]
@@ -143,7 +143,7 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     if result.n_labelled:
         more = min(result.n_labelled + n, result.n_images)
         wanted = gate is not None and more > result.n_labelled
-        return _more_of_plan(Path(typed["labels"]).parent, more) if wanted else ""
+        return _more_of_plan(plan_folder_of(typed["labels"]), more) if wanted else ""
     if typed["target"] or not typed["images"]:
         return ""
     named = typed["estimators"]
@@ -162,9 +162,8 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     return shlex.join(map(str, words))
 
 
-def _more_of_plan(folder: Path, n: int) -> str:
+def _more_of_plan(folder: Path | None, n: int) -> str:
     """Return the command that lets the plan in a folder have `n` images; nothing without one."""
-    page = folder / "result.json"
-    if not (folder / PLAN).exists() or not page.exists():
+    if folder is None or not (page := folder / "result.json").exists():
         return ""
     return larger_plan(loads(page.read_bytes()).get("about", {}).get("command", ""), n)

@@ -143,12 +143,10 @@ def around_estimate(invocation: Invocation) -> Iterator[None]:
             refuse_given({"img_dir": typed["img_dir"]}, reason)
     if labels and not Path(labels).exists():
         raise InputError(f"No labels {labels}: check the path.")
-    folder = Path(labels or "").parent
-    if labels and (folder / PLAN).exists():
-        raise InputError(
-            f"{labels} lies in the folder of a plan, which did not draw images at random: "
-            f"`autoeval label estimate --plan {folder} --labels {labels}` reads it as drawn."
-        )
+    if labels:
+        from autoeval.estimation.given import refuse_planned
+
+        refuse_planned(labels, "label estimate")
     yield
 
 

@@ -755,12 +755,14 @@ class AccuracyEstimator:
         Raises
         ------
         InputError
-            As `plan_labels`, or if the labels cannot be read or are of other images.
+            As `plan_labels`, or if the labels lie in the folder of a plan, cannot be read or are of
+            other images.
         """
-        from autoeval.estimation.given import read_labels
+        from autoeval.estimation.given import read_labels, refuse_planned
         from autoeval.estimation.label_planning import plan_of_sample
         from autoeval.labels.labelled_estimate import estimate_with_labels
 
+        refuse_planned(labels, "label estimate")
         content = read_labels(labels, img_dir)
         plan = plan_of_sample(self, estimate, content)
         return estimate_with_labels(plan, content, words=words, planned=False, score_thr=score_thr)

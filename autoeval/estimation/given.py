@@ -479,7 +479,7 @@ def plan_folder_of(labels: GivenLabels) -> Path | None:
     Parameters
     ----------
     labels : path-like or object in memory
-        Labels in memory lie in no folder.
+        A file in the folder, or the folder itself; labels in memory lie in no folder.
 
     Returns
     -------
@@ -487,8 +487,26 @@ def plan_folder_of(labels: GivenLabels) -> Path | None:
     """
     if not isinstance(labels, str | os.PathLike):
         return None
-    folder = Path(labels).parent
-    return folder if (folder / PLAN).exists() else None
+    path = Path(labels)
+    return next((folder for folder in (path, path.parent) if (folder / PLAN).exists()), None)
+
+
+def refuse_planned(labels: GivenLabels, command: str) -> None:
+    """Raise `InputError` for labels that a plan drew, where a simple random sample is expected.
+
+    Parameters
+    ----------
+    labels : path-like or object in memory
+        See `plan_folder_of`.
+    command : str
+        The command that reads labels as their plan drew them.
+    """
+    folder = plan_folder_of(labels)
+    if folder is not None:
+        raise InputError(
+            f"{labels} lies in the folder of a plan, which did not draw images at random: "
+            f"`autoeval {command} --plan {folder} --labels {labels}` reads it as drawn."
+        )
 
 
 def read_labels(

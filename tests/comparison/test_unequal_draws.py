@@ -1,12 +1,15 @@
 """Detectors compared on images that a plan drew with unequal probabilities."""
 
+import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 
-from autoeval import AccuracyEstimator, Predictions, compare, fit, plan_labels
+from autoeval import AccuracyEstimator, Predictions, compare, fit, plan_labels, threshold
 from autoeval.comparison.paired_labels import pair_labels
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
@@ -73,6 +76,32 @@ def test_compare_reads_them_from_the_folder_of_the_plan(world, plan, labels):
     fits = {name: world / name for name in DETECTORS}
     found = compare(fits, site_predictions(world, *DETECTORS), **given)
     assert not any("no plan drew" in warning for warning in found.warnings)
+
+
+def test_labels_named_by_the_folder_of_their_plan_are_those_that_it_drew(
+    world, plan, labels, tmp_path
+):
+    folder = shutil.copytree(world / "plan", tmp_path / "plan")
+    file = Path(shutil.move(folder / "labels.json", folder / "annotations.json"))
+    fits = {name: world / name for name in DETECTORS}
+    files, images = site_predictions(world, *DETECTORS), site_labels(world)
+    by_file, by_folder = (
+        compare(fits, files, images=images, labels=path).value for path in (file, folder)
+    )
+    assert by_folder == by_file != compare(fits, files, images=images, labels=labels_in(file)).value
+    # where images are taken as a simple random sample these are refused, in Python, too
+    fitted = AccuracyEstimator.load(world / "weak")
+    estimate = fitted.predict(files[1], images=images)
+    for path in (file, folder):
+        with pytest.raises(InputError, match=f"label estimate --plan {folder}"):
+            fitted.estimate_with_labels(estimate, path)
+        with pytest.raises(InputError, match=f"threshold --plan {folder}"):
+            threshold(world / "weak", files[1], images=images, labels=path)
+
+
+def labels_in(file):
+    """In memory, where no plan is known."""
+    return json.loads(file.read_text())
 
 
 def test_a_plan_gives_the_reference_to_the_fit_that_had_one_as_a_comparison_does(world, plan):
