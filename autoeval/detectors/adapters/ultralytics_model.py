@@ -5,6 +5,7 @@ Its licence is AGPL-3.0: it is imported where one of its models is named, and no
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -102,13 +103,16 @@ def from_ultralytics(
     options : mapping, optional
         Of its `predict`: ``conf`` (.01 by default), and by default as the ``overrides`` of the
         object say, ``iou`` (else .7), ``imgsz`` (that of the training), ``max_det`` (else 300),
-        ``agnostic_nms``, ``augment``. Its ``classes``, all that it finds, are kept to, too.
+        ``agnostic_nms``, ``augment``. Its ``classes``, all that it finds, are kept to, too;
+        its callbacks do not count.
 
     Raises
     ------
     InputError
         If the model is neither, or there is no such option.
     """
+    from ultralytics.utils.callbacks import get_default_callbacks
+
     task = getattr(model, "task", None)
     if task not in TASKS or not hasattr(model.model, "state_dict"):
         raise InputError(
@@ -129,10 +133,13 @@ def from_ultralytics(
         settings["classes"] = own["classes"]
     weights = _weights(model)
     place = device or str(next(model.model.parameters()).device)
+    # What its user calls or adds, such as `track`, has no say in these boxes, nor these calls there.
+    runner = copy.copy(model)
+    runner.predictor, runner.overrides = None, dict(own)
+    runner.callbacks = get_default_callbacks()
 
     def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
-        asked = {"classes": None, **settings}  # an earlier call with others would be gone on with
-        results = model.predict(list(images), device=place, verbose=False, save=False, **asked)
+        results = runner.predict(list(images), device=place, verbose=False, save=False, **settings)
         boxes = [result.boxes.cpu().numpy() for result in results]
         return [b.xyxy for b in boxes], [b.conf for b in boxes], [b.cls for b in boxes]
 
@@ -142,7 +149,7 @@ def from_ultralytics(
         word_list(model.names),
         name=type(model.model).__name__,
         settings={"framework": "ultralytics", "weights": weights, **settings},
-        network=model.predictor.model.model,
+        network=runner.predictor.model.model,
     )
 
 

@@ -146,6 +146,23 @@ def test_what_an_object_is_set_to_counts_and_an_earlier_call_does_not(weights):
     }  # fmt: skip
 
 
+def test_callbacks_of_an_object_do_not_count(weights):
+    """Among them is the tracker that `track` of some versions leaves in it."""
+    from ultralytics import YOLO
+
+    images, path = scenes(2), weights("yolo11n")
+    found, model = framework_boxes(path, images), YOLO(path)
+
+    def shorten(predictor):
+        predictor.results = [result[:1] for result in predictor.results]
+
+    model.add_callback("on_predict_postprocess_end", shorten)
+    detector = from_ultralytics(model, options=OPTIONS)
+    assert_same(detector.observe(images, list("ab")), found)
+    assert [len(r) for r in model.predict(images, verbose=False, **OPTIONS)] == [1, 1]
+    assert_same(detector.observe(images, list("ab")), found)
+
+
 @pytest.mark.parametrize("name", ["yolo11n-pose", "yolo11n-obb", "yolo11n-cls"])
 def test_other_tasks_are_refused_in_one_line(weights, name):
     from ultralytics import YOLO
