@@ -133,10 +133,9 @@ def from_ultralytics(
         settings["classes"] = own["classes"]
     weights = _weights(model)
     place = device or str(next(model.model.parameters()).device)
-    # What its user calls or adds, such as `track`, has no say in these boxes, nor these calls there.
+    # What its user calls or adds, such as `track`, has no say in the boxes, nor this in theirs.
     runner = copy.copy(model)
-    runner.predictor, runner.overrides = None, dict(own)
-    runner.callbacks = get_default_callbacks()
+    vars(runner).update(predictor=None, overrides=dict(own), callbacks=get_default_callbacks())
 
     def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
         results = runner.predict(list(images), device=place, verbose=False, save=False, **settings)
