@@ -232,9 +232,10 @@ def _words(categories: Sequence[str], labels: int | None, kind: str) -> list[str
         from torchvision.models import detection
 
         words = detection.FasterRCNN_ResNet50_FPN_Weights.DEFAULT.meta["categories"]
-        if labels not in (None, len(words)):
+        if labels != len(words):
+            number = labels or "an unknown number of"
             raise InputError(
-                f"{kind} gives {labels} labels, and their words are not known: {CLASSES_OPTION}, "
+                f"{kind} gives {number} labels, and their words are not known: {CLASSES_OPTION}, "
                 "a word a line, or `from_torchvision(model, categories)`."
             )
     if labels == len(words) + 1:

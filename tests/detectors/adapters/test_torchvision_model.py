@@ -150,9 +150,16 @@ def test_a_one_stage_checkpoint_of_other_categories(name, tmp_path):
 
 
 def test_words_that_do_not_fit():
+    import torch
+
     model = build(FASTER, num_classes=3)
     with pytest.raises(InputError, match="gives 3 labels, and their words are not known"):
         from_torchvision(model)
+    other = build(FASTER, num_classes=3)
+    other.roi_heads.box_predictor = torch.nn.Module()  # of its user: it need not say how many
+    with pytest.raises(InputError, match="unknown number of labels, and their words are not known"):
+        from_torchvision(other)
+    assert from_torchvision(other, ["a", "b", "c"]).categories == ("a", "b", "c")
     with pytest.raises(InputError, match=r"Expected 3 categories, or 2 without.* but got 4"):
         from_torchvision(model, ["a", "b", "c", "d"])
     assert from_torchvision(model, ["a", "b", "c"]).categories == ("a", "b", "c")
