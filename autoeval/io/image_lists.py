@@ -36,11 +36,11 @@ _HIDDEN = re.compile(r"(^|/)\.").search
 STANDARD_INPUT = "-"
 FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
 TIMES = ("date_captured", "datetime")
-_TIME = re.compile(  # year, month and day, then hour, minute and second, as far as they are there
+_TIME = re.compile(  # year, month, day, hour, minute, second and its fraction, as far as there
     r"(?<!\d)(?P<year>(?:19|20)\d\d)"
     r"(?:(?P<mark>[-_./:])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)|(?P<month2>\d\d)(?P<day2>\d\d))"
     r"(?:(?:T|[-_./ ]*)(?P<hour>\d\d?)(?P<colon>[-_.:h]?)(?P<minute>\d\d)"
-    r"(?:(?P=colon)(?P<second>\d\d))?(?:[-_ ]?(?P<half>[ap])\.?m\b)?)?(?!\d)",
+    r"(?:(?P=colon)(?P<second>\d\d)(?:\d{3}){0,2})?(?:[-_ ]?(?P<half>[ap])\.?m\b)?)?(?!\d)",
     re.IGNORECASE,
 )
 _DATE_DIGITS = re.compile(r"(?=.*[1-9])(\D*\d){8}").match  # not all 0, as tools write for none

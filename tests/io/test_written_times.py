@@ -57,6 +57,10 @@ def test_times_with_the_year_first_are_read(text, expected):
         ("Screenshot 2026-03-02 at 8.15.07 PM.png", None),  # a word between
         ("gate 2026-03-02 08-15-07 pm.jpg", SECONDS.replace(hour=20)),
         ("gate_20260302_0815_amber.jpg", MORNING),
+        ("10.0.0.5_01_20260302081507250_MOTION_DETECTION.jpg", SECONDS),  # of Hikvision
+        ("PXL_20260302_081507250.jpg", SECONDS),
+        ("20260302_081507_250123.jpg", SECONDS),
+        ("202603020815072501.jpg", None),  # no fraction of so many digits
         ("gate/2026-03-02/17.jpg", None),  # a date and a number
         ("02.03.2026_08.15.jpg", None),
         ("000000581781.jpg", None),
