@@ -201,8 +201,7 @@ def draw_recipes(
             f"Expected images of {seed_set.name!r} with labelled objects to draw from, but none of "
             f"its {len(seed_set.images)} has one: check its mapping of categories."
         )
-    name, transforms = seed_set.name, config.transforms
-    different = tuple(dict.fromkeys(transforms))
+    name, transforms = seed_set.name, tuple(dict.fromkeys(config.transforms))
     shared = draw_images(images, config.n_images, named_rng(seed, name, "same images"))
     recipes = []
     for index in range(config.n_sets):
@@ -211,8 +210,8 @@ def draw_recipes(
         if config.in_turn:
             steps = [_step_in_turn(transforms, index, named_rng(seed, name, "in turn"))]
         else:
-            chosen = rng.choice(len(different), config.n_transforms, replace=False)
-            drawn = (get_transform(different[i]) for i in chosen)
+            chosen = rng.choice(len(transforms), config.n_transforms, replace=False)
+            drawn = (get_transform(transforms[i]) for i in chosen)
             steps = [TransformStep(transform.name, transform.draw(rng)) for transform in drawn]
         if config.per_image:
             steps = [TransformStep(step.name, None) for step in steps]

@@ -180,3 +180,16 @@ def test_a_transform_that_is_named_twice_is_applied_once():
     config = MetaSetConfig(transforms=("Rotate", "Rotate", "Sharpness"), n_transforms=2, n_sets=20)
     drawn = [[step.name for step in recipe.steps] for recipe in draw_recipes(seed_set(), config)]
     assert all(sorted(names) == ["Rotate", "Sharpness"] for names in drawn)
+
+
+def test_in_turn_a_transform_that_is_named_twice_has_one_turn():
+    """Else two of eight sample sets of the same images had one transform at one magnitude."""
+    config = MetaSetConfig(
+        transforms=("Rotate", "Rotate", "Sharpness"),
+        n_transforms=1,
+        n_sets=8,
+        in_turn=True,
+        same_images=True,
+    )
+    recipes = draw_recipes(seed_set(), config)
+    assert len({(recipe.image_ids, recipe.steps) for recipe in recipes}) == 8
