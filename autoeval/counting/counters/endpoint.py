@@ -161,10 +161,11 @@ class EndpointAsk:
         create: Any = self.client.chat.completions.with_raw_response.create
         if self.max_tokens is None:
             return create(**body)
+        limit_name = self._limit_name  # another thread may learn the newer one meanwhile
         try:
-            return create(**body, **{self._limit_name: self.max_tokens})
+            return create(**body, **{limit_name: self.max_tokens})
         except openai.BadRequestError as error:
-            if self._limit_name != "max_tokens" or _NEWER_NAME not in error.response.text:
+            if limit_name == _NEWER_NAME or _NEWER_NAME not in error.response.text:
                 raise
         self._limit_name = _NEWER_NAME
         return create(**body, **{_NEWER_NAME: self.max_tokens})

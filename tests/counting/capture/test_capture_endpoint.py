@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import types
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 
 import cv2
@@ -138,6 +139,22 @@ def test_the_limit_of_tokens_has_the_name_that_the_endpoint_takes_or_is_left_out
     server = serve(ok("4"))
     ask_of(server, max_tokens=None)(IMAGE, "?")
     assert not [name for name in server.requests[0][2] if "tokens" in name]
+
+
+def test_questions_that_are_asked_at_once_all_learn_the_newer_name(serve):
+    both = threading.Barrier(2, timeout=10)
+    content = json.dumps({"error": {"message": "Use 'max_completion_tokens' instead."}}).encode()
+
+    def refuse(handler):
+        both.wait()  # both are under way by the older name
+        handler.send_response(400)
+        handler.send_header("Content-Length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    ask = ask_of(serve(refuse, refuse, ok("4")))
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda question: ask(IMAGE, question), "??")) == ["4", "4"]
 
 
 FATAL = [
