@@ -21,6 +21,7 @@ from autoeval.runtime.files import PathLike, read_config, read_json
 from autoeval.words import listed
 
 NO_OBJECT = "no object: its true count is 0"
+NOT_ASKED = "no object of a class that is asked for"
 ON_THE_LIST = "on the exclusion list"
 ANNOTATIONS = ("annotation_FSC147_384.json", "annotation_FSC147.json")
 SPLITS = "Train_Test_Val_FSC_147.json"
@@ -201,7 +202,7 @@ def left_out(reasons: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def single_class(counting_set: CountingSet) -> CountingSet:
-    """Keep the images of one class; those without objects are excluded by name.
+    """Keep the images of one class that is asked for; those without objects are excluded by name.
 
     Parameters
     ----------
@@ -224,6 +225,8 @@ def single_class(counting_set: CountingSet) -> CountingSet:
     warnings = (*counting_set.warnings, *left_out(unfit))
     single = replace(counting_set, images=images, warnings=warnings)
     single = single.exclude([i.image_id for i in images if not i.count], NO_OBJECT)
+    unasked = [i.image_id for i in images if i.count and i.category not in single.classes]
+    single = single.exclude(unasked, NOT_ASKED)
     if len(single.classes) < 2 or not single.kept:
         raise InputError(
             f"PrACo needs images of one class each and at least two classes to ask for, but "

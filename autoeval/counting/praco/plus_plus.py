@@ -14,7 +14,7 @@ import pandas as pd
 from autoeval.counting.counters import CountResult
 from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.measures.game import read_density
-from autoeval.counting.praco.data import NO_OBJECT, CountingSet
+from autoeval.counting.praco.data import NO_OBJECT, NOT_ASKED, CountingSet
 from autoeval.counting.praco.mosaic_run import (
     ask_once,
     count_matrix,
@@ -297,7 +297,7 @@ def evaluate_multi_class_file(
 
 
 def with_objects(counting_set: CountingSet) -> CountingSet:
-    """Leave out the images without objects.
+    """Leave out the images without objects of the classes that are asked for.
 
     Parameters
     ----------
@@ -308,8 +308,10 @@ def with_objects(counting_set: CountingSet) -> CountingSet:
     InputError
         If none is left.
     """
-    empty = [image.image_id for image in counting_set.images if not image.count]
-    kept = counting_set.exclude(empty, NO_OBJECT)
+    images, classes = counting_set.images, set(counting_set.classes)
+    empty = [image.image_id for image in images if not image.count]
+    unasked = [i.image_id for i in images if i.count and not classes & set(i.points)]
+    kept = counting_set.exclude(empty, NO_OBJECT).exclude(unasked, NOT_ASKED)
     if not kept.kept:
         raise InputError(f"No image of {counting_set.name} holds an object.")
     return kept

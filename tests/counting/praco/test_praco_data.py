@@ -11,6 +11,7 @@ import pytest
 from counting_files import edit_json, write_boxes
 
 from autoeval.counting.praco.data import (
+    NOT_ASKED,
     CocoPart,
     CountedImage,
     CountingSet,
@@ -21,6 +22,7 @@ from autoeval.counting.praco.data import (
     read_exclusions,
     single_class,
 )
+from autoeval.counting.praco.plus_plus import with_objects
 from autoeval.errors import InputError
 
 
@@ -166,6 +168,17 @@ def test_coco_images_of_one_class(tmp_path):
     part = CocoPart(part.ann_file, part.img_dir, "", {"car": "vehicle", "dog": "dog"})
     single = single_class(load_coco_classes([part]))
     assert [image.image_id for image in single.kept] == ["two.png"], "one.png holds a bus, too"
+
+
+def test_an_image_of_a_class_that_nobody_asks_for_is_not_measured(tmp_path):
+    part = write_coco(
+        tmp_path, [("one.png", "car", [0, 0, 9, 4]), ("two.png", "bus", [0, 0, 9, 4])]
+    )
+    part = CocoPart(part.ann_file, part.img_dir, mapping={"car": "car", "dog": "dog"})
+    counting_set = load_coco_classes([part])
+    for chosen in (single_class(counting_set), with_objects(counting_set)):
+        assert [image.image_id for image in chosen.kept] == ["one.png"]
+        assert chosen.excluded["two.png"] == NOT_ASKED
 
 
 def test_a_crowd_a_missing_image_and_wrong_options_are_named(tmp_path):
