@@ -32,7 +32,7 @@ from autoeval.model.calibration import LIKELY
 from autoeval.model.regression import draw_sites
 from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
 from autoeval.monitoring.looks import ALL, RULE, SCALES, SHOWN, TESTED, SiteLook, look_at
-from autoeval.monitoring.monitor_store import MonitorStore, copied_files
+from autoeval.monitoring.monitor_store import MonitorStore, copied_files, copied_in_files
 from autoeval.monitoring.monitored import (
     BELOW,
     CHANGED,
@@ -205,8 +205,7 @@ def monitor_predictions(
     categories = replace(shared.categories, words=words)
     warnings = (*warnings, *categories.check(words))
     index = store.index()
-    # Of images with a box: two empty ones of a minute have the same stamp, and are no copies.
-    copies = index["found"] & index.duplicated(["site", "stamp"])
+    copies = copied_in_files(index)
     warnings = (*warnings, *_copies_left_out(index["name"][copies], "boxes"))
     shared = replace(shared, categories=categories, of_files=of_files)
     return _monitored(index[~copies], shared, warnings)

@@ -131,6 +131,23 @@ def copied_files(index: pd.DataFrame) -> pd.Series:
     return index.assign(stamp=content).duplicated(["site", "taken", "stamp"]) & content.notna()
 
 
+def copied_in_files(index: pd.DataFrame) -> pd.Series:
+    """Return which images of results files have the boxes of one that another file had, (N,) bool.
+
+    At the same site, with the same time and size. Images of one file are those that count, see
+    `autoeval.io.predictions.covered_images.copies`; two without a box are no copies.
+
+    Parameters
+    ----------
+    index : DataFrame
+        N rows of `MonitorStore.index`, with the name of each file behind its stamp.
+    """
+    parts = index["stamp"].str.partition(" ")
+    content, file = parts[0], parts[2]
+    first = file.groupby([index["site"], content]).transform("first")
+    return index["found"] & (file != first)
+
+
 def box_rows(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Lay out the boxes of an image as rows of `BOX`, (N,).
 

@@ -270,7 +270,7 @@ class ResultsReader:
                 boxes.tobytes() for boxes in (boxes_of_images[k], of_reference) if boxes is not None
             ]
             content = repr((of_site, size, taken, *passes)).encode()
-            stamp = hashlib.sha256(content).hexdigest()[:20]
+            stamp = f"{hashlib.sha256(content).hexdigest()[:20]} {file.name}"
             images.append(
                 CameraImage(
                     name, of_site, size, taken, boxes_of_images[k], of_reference, stamp, source

@@ -285,6 +285,20 @@ def test_copies_of_image_files_count_once_and_a_camera_that_stands_still_does_no
     assert again.n_new == 0 and again["gate"].to_pandas().equals(once["gate"].to_pandas())
 
 
+def test_images_of_one_file_count_as_in_an_estimate(world, tmp_path):
+    """Neighbours without a time, of a scene in which nothing moves, were taken for copies."""
+    write_site(tmp_path / "sites", lambda day, k: half_empty(0, 1), range(2))
+    path = tmp_path / "sites/gate.json"
+    content = json.loads(path.read_text())
+    for image in content["images"]:
+        del image["datetime"]
+    path.write_text(json.dumps(content))
+    site = run(world, tmp_path, baseline="10", by="every:20")
+    expected = autoeval.AccuracyEstimator.load(world / "fit").predict(path)
+    assert site.n_images == expected.n_images == 2 * A_DAY
+    assert abs(site.value - expected.value) < 1e-12
+
+
 def test_images_that_are_as_they_were_before_they_changed_are_observed_again(tmp_path):
     """Their batch had been done once, so that the boxes of the changed images stayed for good."""
     fitted, given = fake_cameras.estimator(), {"by": "every:8", "images": tmp_path / "images"}
