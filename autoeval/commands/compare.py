@@ -166,4 +166,4 @@ def _more_of_plan(folder: Path | None, n: int) -> str:
     """Return the command that lets the plan in a folder have `n` images; nothing without one."""
     if folder is None or not (page := folder / "result.json").exists():
         return ""
-    return larger_plan(loads(page.read_bytes()).get("about", {}).get("command", ""), n)
+    return larger_plan(loads(page.read_bytes()), n)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.estimate import LABELS
 from autoeval.errors import InputError
@@ -80,7 +81,8 @@ def show_labelled(
         raise InputError(f"Expected --until above 0 but got {until:g}.")
     plan = Path(invocation.values["plan"])
     page = plan / "result.json"
-    facts = loads(page.read_bytes()).get("about", {}) if page.exists() else {}
+    of_draw = loads(page.read_bytes()) if page.exists() else {}
+    facts = of_draw.get("about", {})
     of_plan = {name: facts[name] for name in facts if name not in ("date", "command")}
     typed = about(invocation.command_line, labels=invocation.values["labels"])
     of_page = {"plan": str(plan)} | of_plan | typed
@@ -91,22 +93,24 @@ def show_labelled(
         n = n_next if n_next > estimate.n_labelled else None
     wanted: dict[str, float | None] | None = None
     if until is not None:
-        n, reached, wanted = _until(estimate, until / 100)
+        n, reached, wanted = _until(estimate, until / 100, len(of_draw.get("drawn", ())))
     values = labelled_values(estimate, of_page, wanted)
     goal = None if until is None else until / 100
     print_result(labelled_text(estimate, reached, goal, verbose=verbose), values, as_json=json)
     folder = Path(work_dir) if work_dir else plan / "estimate"
     written = labelled_page(estimate, of_page, reached, goal).write(folder / PAGE, values)
     if not json:
-        step = larger_plan(facts.get("command", ""), n) if n else ""
+        step = larger_plan(of_draw, n) if n else ""
         print(f"\n{written_files(written, 'images to label', step)}")
     return 0
 
 
 def _until(
-    estimate: LabelledEstimate, wanted: float
+    estimate: LabelledEstimate, wanted: float, n_drawn: int
 ) -> tuple[int | None, str, dict[str, float | None]]:
     """Decide whether the wanted half-width, in [0, 1], is reached; see `next_batch`.
+
+    `n_drawn` images are in the plan, labelled or not.
 
     Returns
     -------
@@ -134,26 +138,29 @@ def _until(
     if not estimate.forecast_known:
         half = next_n = None
     values = {"wanted": wanted, "half_width": half, "next_n": next_n}
-    return next_n, until_text(wanted, half, n, next_n), values
+    return next_n, until_text(wanted, half, n, next_n, n_drawn), values
 
 
-def larger_plan(command: str, n: int) -> str:
-    """Return the command that made a plan, for more images; empty where it is not known.
+def larger_plan(of_draw: Mapping[str, Any], n: int) -> str:
+    """Return the command that made a plan, for more images.
+
+    Empty where it is not known, and where as many are drawn already: they lack labels alone.
 
     Parameters
     ----------
-    command : str
-        The whole command.
+    of_draw : mapping
+        Content of ``result.json`` in the folder of the plan.
     n : int
         How many images.
 
     Examples
     --------
-    >>> larger_plan("autoeval label plan --n 5 --estimator e.parquet", 9)
+    >>> command = "autoeval label plan --n 5 --estimator e.parquet"
+    >>> larger_plan({"drawn": ["1", "2", "3", "4", "5"], "about": {"command": command}}, 9)
     'autoeval label plan --estimator e.parquet --n 9'
     """
-    words = shlex.split(command)
-    if words[:3] != ["autoeval", "label", "plan"]:
+    words = shlex.split(of_draw.get("about", {}).get("command", ""))
+    if words[:3] != ["autoeval", "label", "plan"] or n <= len(of_draw.get("drawn", ())):
         return ""
     kept = [
         word

@@ -518,7 +518,9 @@ def _with_half_width(estimate: LabelledEstimate, value: ValueWithError) -> str:
     return f"{100 * value.value:.1f}{half}"
 
 
-def until_text(wanted: float, half_width: float | None, n: int, next_n: int | None) -> str:
+def until_text(
+    wanted: float, half_width: float | None, n: int, next_n: int | None, n_drawn: int = 0
+) -> str:
     """Say whether a wanted half-width is reached.
 
     Parameters
@@ -532,6 +534,8 @@ def until_text(wanted: float, half_width: float | None, n: int, next_n: int | No
         Images of the next batch and those that are labelled, together.
     next_n : int, optional
         The same; None where nothing is left to label.
+    n_drawn : int
+        Images of the plan, of which some may lack labels.
     """
     goal = f"±{100 * wanted:g}"
     if half_width is None:
@@ -544,9 +548,10 @@ def until_text(wanted: float, half_width: float | None, n: int, next_n: int | No
     if next_n is None:
         return f"{goal} is not reached: {half}, and all {n} images are labelled."
     wider = "" if math.isnan(half_width) else ", made wider for being looked at after every batch"
+    source = f"`label plan --n {n}`" if n > n_drawn else f"of the {n_drawn} that are drawn"
     return (
         f"{goal} is not reached: {half}{wider}. "
-        f"Next: {n} images in all (`label plan --n {n}`), with those that are labelled."
+        f"Next: {n} images in all ({source}), with those that are labelled."
     )
 
 

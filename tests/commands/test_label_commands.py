@@ -291,6 +291,19 @@ def test_what_cannot_be_read_is_named(world, plan, tmp_path, capsys):
     assert any("broken.png" in text for text in result(tmp_path)["warnings"])
 
 
+def test_the_next_step_of_an_unfinished_plan_is_to_label_what_it_drew(
+    world, plan, tmp_path, capsys
+):
+    """A plan has no fewer images than it drew: the command that was printed was refused."""
+    assert main([*plan, "--n", "30"]) == 0
+    labels = labels_of(world / "new", drawn(tmp_path)[:5], tmp_path / "labels.json")
+    capsys.readouterr()
+    assert estimate(tmp_path, labels, "--until", ".1") == 0
+    written = json.loads((tmp_path / "site" / "estimate" / "result.json").read_text())
+    assert 5 < written["until"]["next_n"] <= 30
+    assert "label plan" not in capsys.readouterr().out
+
+
 class TestRefusals:
     def test_another_detector_than_the_estimator_s(self, world, plan, tmp_path, capsys):
         other = write_detector(tmp_path, threshold=150)

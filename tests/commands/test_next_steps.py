@@ -127,12 +127,18 @@ def test_after_a_fit_on_text_files_the_order_of_their_columns_is_said_again():
     assert shlex.split(step)[2:6] == ["--predictions", "NEW.json", *columns]
 
 
-@pytest.mark.parametrize(("n_labelled", "n"), [(10, "30"), (45, "50"), (50, None)])
-def test_a_plan_is_enlarged_to_no_more_images_than_there_are(tmp_path, n_labelled, n):
+@pytest.mark.parametrize(
+    ("n_labelled", "n_drawn", "n"),
+    [(10, 10, "30"), (45, 45, "50"), (50, 50, None), (10, 29, "30"), (10, 30, None)],
+)
+def test_a_plan_is_enlarged_to_more_images_than_it_has_and_no_more_than_there_are(
+    tmp_path, n_labelled, n_drawn, n
+):
     """Of 50, where it is not known how many labels would decide: 20 more were asked for."""
     (tmp_path / PLAN).touch()
     about = {"about": {"command": "autoeval label plan --n 10 --estimator e"}}
-    (tmp_path / "result.json").write_text(json.dumps(about))
+    drawn = {"drawn": [f"{k}.jpg" for k in range(n_drawn)]}
+    (tmp_path / "result.json").write_text(json.dumps(about | drawn))
     loss = Loss("weak", 0.0, -0.1, 0.1, "undecided", None)
     gate = Gate("strong", 0.01, 0.9, (loss,))
     pairs = pd.DataFrame([{"a": "strong", "b": "weak", "distinguishable": False}])

@@ -148,4 +148,5 @@ def test_there_is_no_next_step_where_it_cannot_work(printed, tmp_path, monkeypat
     said = capsys.readouterr().out
     assert "too wide to act on" in said
     assert "next step" not in said
-    assert larger_plan("python mine.py", 9) == larger_plan("", 9) == ""
+    in_python = {"about": {"command": "python mine.py"}}
+    assert larger_plan(in_python, 9) == larger_plan({}, 9) == ""
