@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.estimate import LABELS
 from autoeval.errors import InputError
+from autoeval.labels import PLAN
 
 if TYPE_CHECKING:
     from autoeval.commands.command_line import Invocation
@@ -80,6 +81,7 @@ def show_labelled(
     if until is not None and not 0 < until < float("inf"):
         raise InputError(f"Expected --until above 0 but got {until:g}.")
     plan = Path(invocation.values["plan"])
+    plan = plan.parent if plan.name == PLAN else plan
     page = plan / "result.json"
     of_draw = loads(page.read_bytes()) if page.exists() else {}
     facts = of_draw.get("about", {})

@@ -304,6 +304,15 @@ def test_the_next_step_of_an_unfinished_plan_is_to_label_what_it_drew(
     assert "label plan" not in capsys.readouterr().out
 
 
+def test_a_plan_may_be_named_by_its_file(world, plan, tmp_path):
+    """After the number the command ended in an error, and wrote no page."""
+    assert main([*plan, "--n", "6"]) == 0
+    labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
+    named = ["--plan", str(tmp_path / "site" / "plan.json"), "--labels", str(labels)]
+    assert main(["label", "estimate", *named]) == 0
+    assert result(tmp_path)["n_labelled"] == 6
+
+
 class TestRefusals:
     def test_another_detector_than_the_estimator_s(self, world, plan, tmp_path, capsys):
         other = write_detector(tmp_path, threshold=150)
