@@ -530,7 +530,9 @@ def cfg_options_of(options: Mapping[str, Any] | Sequence[str]) -> Mapping[str, A
 
 
 def _literal(text: str) -> Any:
-    """Read a value of Python; a word that is none is itself."""
+    """Read a value of Python, ``true`` and ``false`` in any case; a word that is none is itself."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -35,6 +35,6 @@ def test_options_of_a_config_are_read_without_mmengine_too(installed, monkeypatc
     """Ultralytics, torchvision, transformers and ONNX do without it."""
     if not installed:
         monkeypatch.setitem(sys.modules, "mmengine.config", None)
-    words = ["conf=0.2", "imgsz=[320,640]", "layout=yolov8", "rgb=False"]
-    expected = {"conf": 0.2, "imgsz": [320, 640], "layout": "yolov8", "rgb": False}
+    words = ["conf=0.2", "imgsz=[320,640]", "layout=yolov8", "rgb=false", "augment=True"]
+    expected = {"conf": 0.2, "imgsz": [320, 640], "layout": "yolov8", "rgb": False, "augment": True}
     assert cfg_options_of(words) == expected

@@ -107,6 +107,8 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     )
     if options["resize"] not in RESIZING:
         raise InputError(f"Expected resize= {listed(RESIZING)} but got {options['resize']!r}.")
+    if options["rgb"] not in (True, False):  # a word would count as true, whatever it says
+        raise InputError(f"Expected rgb=True or rgb=False but got {options['rgb']!r}.")
     taken = session.get_inputs()[0].shape[-2:]  # a word where a side is open
     size = np.broadcast_to(options["imgsz"], 2).tolist()
     if any(isinstance(side, int) and side != one for side, one in zip(taken, size, strict=True)):

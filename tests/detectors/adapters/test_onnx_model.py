@@ -214,6 +214,8 @@ def test_what_is_seen(tmp_path):
 
     assert score() == pytest.approx(102 / 255)
     assert score(rgb=False) == pytest.approx(51 / 255)
+    with pytest.raises(InputError, match="Expected rgb=True or rgb=False but got 'bgr'"):
+        score(rgb="bgr")
     assert score(mean=[52.0, 0.0, 0.0], std=100.0) == pytest.approx(0.5)
 
 
