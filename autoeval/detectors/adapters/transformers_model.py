@@ -87,8 +87,9 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
             f"{first_line(error)}. Where there is a network: hf download {source} --local-dir "
             f"FOLDER (from https://huggingface.co/{source}); then --detector hf:FOLDER."
         ) from error
-    place = usable_device(spec.device)
-    return from_transformers(model.to(place), processor, spec.words, options=spec.cfg_options)
+    # Single also where weights are kept in 16 bits, which version 5 would compute with.
+    model = model.float().to(usable_device(spec.device))
+    return from_transformers(model, processor, spec.words, options=spec.cfg_options)
 
 
 def wrap(model: Any) -> BlackBoxDetector:

@@ -130,6 +130,18 @@ def test_boxes_are_those_of_the_model(folder):
     assert higher.fingerprint != detector.fingerprint
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_weights_that_are_kept_in_16_bits(dtype, tmp_path):
+    torch.manual_seed(0)
+    model, processor = rtdetr()
+    for part in (model.to(dtype), processor):
+        part.save_pretrained(tmp_path)
+    images = scenes(2)
+    found = own_boxes(model.float().eval(), processor, images)
+    detector = DetectorSpec(f"hf:{tmp_path}", device="cpu")()
+    assert_same(detector.observe(images, list("ab")), found, images)
+
+
 @pytest.mark.parametrize("height", [1, 3])
 def test_an_image_of_few_rows_has_its_channels_behind(height):
     """transformers takes an array (3, W, 3) for one with its channels in front."""
