@@ -540,8 +540,9 @@ def _of_images(
                 "result.path = f'{k}.jpg', and join what was found in parts of an image."
             )
         names = [name or str(k) for k, name in enumerate(names)] if by_place else names
+        several = len({*map(str, ids)}) < len(ids)  # MMDetection's `inference_detector` has 0 alone
         item_images = tuple(
-            LabelledImage(str(name if i is None else i), str(name or i), item.size)
+            LabelledImage(str(name if i is None or several else i), str(name or i), item.size)
             for name, i, item in zip(names, ids, items, strict=True)
         )
     n_boxes = [len(item.scores) for item in items]

@@ -195,6 +195,13 @@ def test_lists_without_images_are_all_images(form):
         assert read.images[2] == LabelledImage("/data/new/002.jpg", "/data/new/002.jpg", (100, 200))
 
 
+def test_images_that_have_one_id_are_called_by_their_names():
+    """`inference_detector` of MMDetection numbers every image 0: a plan had one id for all."""
+    items = [{**item, "img_id": 0} for item in as_mmdetection_dump()]
+    images = read_predictions(items, numbers=NUMBERS).images
+    assert [image.image_id for image in images] == [f"/data/{image.file_name}" for image in IMAGES]
+
+
 def test_items_that_name_no_image_are_one_an_image():
     short = made("supervision")[:-1]
     with pytest.raises(InputError, match="has 5 items, one an image, and there are 6 images"):

@@ -261,7 +261,10 @@ def read_boxes(
         forms = [_in_one_form(named) for named in entries.images]
         for form, named in zip(forms, entries.images, strict=True):
             of_name.setdefault(form, named)
-        images = tuple(LabelledImage(n.text, n.file_name or n.text, None) for n in of_name.values())
+        ids = [named.text for named in of_name.values()]
+        names = [named.file_name or named.text for named in of_name.values()]
+        ids = ids if len({*ids}) == len(ids) else names  # 1 of two folders
+        images = tuple(LabelledImage(*pair, None) for pair in zip(ids, names, strict=True))
         keys = {form: k for k, form in enumerate(of_name)}
         place = np.array([keys[form] for form in forms], np.int64)
     else:

@@ -66,6 +66,13 @@ def test_images_are_taken_from_the_file_where_no_list_is_given(tmp_path):
     assert [image.image_id for image in read.images] == ["b", "a"]
 
 
+def test_images_of_several_folders_that_have_one_id_are_called_by_their_names(tmp_path):
+    names = ("north/a.jpg", "south/a.jpg", "south/b.jpg")
+    rows = [box(image_id=k, file_name=name) for k, name in zip((1, 1, 2), names, strict=True)]
+    read = read_predictions(write(tmp_path, rows), numbers={"1": "car"})
+    assert [(image.image_id, image.file_name) for image in read.images] == [(n, n) for n in names]
+
+
 def test_a_file_of_the_form_of_an_annotation_file_names_its_categories_and_images(tmp_path):
     content = {
         "images": [{"id": k, "file_name": f"{k}.jpg", "height": 90, "width": 90} for k in range(3)],
