@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -214,7 +215,8 @@ class BlackBoxDetector:
         self.file_digest = ""
         self.n_outside = 0
         self.network = network
-        self._settings = dict(settings or {})
+        plain = json.dumps(dict(settings or {}), default=_plain)
+        self._settings: dict[str, Any] = json.loads(plain)
         if weights is not None:
             files = [weights] if isinstance(weights, str | os.PathLike) else weights
             self._settings["weights"] = [_digest(Path(file)) for file in files]
@@ -280,6 +282,11 @@ class BlackBoxDetector:
         detections, n_outside = read_found(answers, sizes, image_ids, self.categories)
         self.n_outside += n_outside
         return detections
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting that JSON lacks: numbers and arrays of NumPy as theirs, all else as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _digest(file: Path) -> str:

@@ -1,11 +1,15 @@
 """Any callable as a detector: its passes, and what it may do wrong."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from bright_street import WORDS, find_bright, street
 
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
+from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.tasks.task import Task
 
@@ -52,6 +56,16 @@ def test_settings_tell_detectors_apart():
     assert one.settings["score_thr"] == 0.01
     assert one.fingerprint == BlackBoxDetector(str, WORDS, settings={"score_thr": 0.01}).fingerprint
     assert one.is_identified and not BlackBoxDetector(find_bright, WORDS).is_identified
+
+
+def test_settings_are_as_they_are_when_a_fit_was_kept():
+    """Tuples within lists differed from what was read, and numbers of NumPy could not be kept."""
+    given = {"thr": np.float32(0.25), "sizes": [(416, 416), (640, 640)], "config": Path("a.yaml")}
+    settings = BlackBoxDetector(find_bright, WORDS, settings=given).settings
+    assert json.loads(json.dumps(settings)) == settings
+    known = {"thr": 0.25, "sizes": [[416, 416], [640, 640]], "config": "a.yaml"}
+    assert {name: settings[name] for name in given} == known
+    refuse_differences(known, {**given, "thr": 0.25})  # of a class of one's own
 
 
 def test_the_content_of_weights_tells_detectors_apart(tmp_path):

@@ -7,6 +7,7 @@ Fits and estimates compare them (`refuse_differences`), kept evidence is found b
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -84,8 +85,8 @@ def refuse_differences(
     Parameters
     ----------
     expected, got : mapping
-        Settings of both, as nested plain values; a tuple equals a list, and a setting that is not
-        there equals None.
+        Settings of both, as nested plain values; a tuple equals a list, at any depth, and a setting
+        that is not there equals None.
     prefix : str
         Before the names in the message.
 
@@ -96,7 +97,7 @@ def refuse_differences(
 
     Examples
     --------
-    >>> refuse_differences({"size": (416, 416)}, {"size": [416, 416], "half": None})
+    >>> refuse_differences({"sizes": [(416, 416)]}, {"sizes": [[416, 416]], "half": None})
     """
     before, now = dict(_flatten(expected)), dict(_flatten(got))
     different = [
@@ -117,7 +118,7 @@ def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
         if isinstance(item, Mapping):
             yield from _flatten(item, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", list(item) if isinstance(item, tuple) else item
+            yield f"{prefix}{name}", json.loads(json.dumps(item, default=str))  # as it is kept
 
 
 class TravellingObserver:
