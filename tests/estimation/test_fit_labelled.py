@@ -78,12 +78,13 @@ def test_any_category_is_estimated_and_the_mean_over_several(fitted, tmp_path):
     assert any(re.search("^1 of .* left out: .*torn.png", warning) for warning in torn.warnings)
 
 
-def test_a_saved_estimator_knows_its_detector(fitted, tmp_path):
+@pytest.mark.parametrize("settings", [{"score_thr": 0.3}, {"score_thr": 0.05, "stages": 3}])
+def test_a_saved_estimator_knows_its_detector(fitted, tmp_path, settings):
     fitted.save(tmp_path / "e.parquet")
     _, images = write_table(tmp_path / "new", n_images=1)
     other = BrightnessDetector()
-    other.settings = {"score_thr": 0.3}
-    with pytest.raises(InputError, match=r"detector\.score_thr"):
+    other.settings = settings
+    with pytest.raises(InputError, match=rf"detector\.{[*settings][-1]}"):
         AccuracyEstimator.load(tmp_path / "e.parquet").predict(other, images=images)
 
 

@@ -14,7 +14,7 @@ from autoeval.estimation.observation.reference_boxes import Reference
 
 # Settings of a pass with dropout, and of its detector; no box of a plain pass depends on them.
 PASS_OF_DROPOUT = ("dropout", "stability")
-OF_DROPOUT = ("stages",)
+OF_DROPOUT = ("dropout_stages",)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def of_plain_pass(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> of_plain_pass({"weights": "9f2c", "stages": 3})
+    >>> of_plain_pass({"weights": "9f2c", "dropout_stages": ["layer1"]})
     {'weights': '9f2c'}
     """
     return {name: value for name, value in settings.items() if name not in OF_DROPOUT}

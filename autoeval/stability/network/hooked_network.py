@@ -47,7 +47,7 @@ class HookedNetwork(ViewedBlackBox):
     @property
     def settings(self) -> dict[str, Any]:
         """What its boxes depend on, with the stages."""
-        return {**super().settings, "stages": list(self.stages)}
+        return {**super().settings, "dropout_stages": list(self.stages)}
 
     def observe(
         self,

@@ -110,7 +110,7 @@ class PerturbableDetector(MMDetector):
         """
         described = dict(super().settings)
         if not self.splits_backbone and self.stages:
-            described["stages"] = list(self.stages)
+            described["dropout_stages"] = list(self.stages)
         return described
 
     @property

@@ -64,7 +64,7 @@ def test_a_worker_loads_a_detector_with_the_stages_that_are_named():
     arrived.prepare()
     assert arrived.observer is not observer
     assert arrived.observer.detector.settings == observer.detector.settings
-    assert observer.detector.settings["stages"] == ["layer1", "body.layer2"]
+    assert observer.detector.settings["dropout_stages"] == ["layer1", "body.layer2"]
     other = TravellingObserver(
         observer, load=lambda: BlackBoxDetector(str, ["car"], network=Network())
     )
@@ -121,7 +121,7 @@ def test_several_dropouts_share_the_clean_pass():
 
 def test_stages_are_settings_of_the_detector():
     plain, named = made(), as_perturbable(made(), ["layer1"])
-    assert named.settings == {**plain.settings, "stages": ["layer1"]}
+    assert named.settings == {**plain.settings, "dropout_stages": ["layer1"]}
     assert as_perturbable(named, ["layer1"]) is named and as_perturbable(named) is named
     assert as_perturbable(named, ["body.layer2"]).stages == ("body.layer2",)
 

@@ -93,7 +93,7 @@ def test_fallback_without_stages(unsplittable, images, monkeypatch):
     with pytest.warns(UserWarning, match="No stages were found"):
         other = PerturbableDetector(known.model, known.config, known.categories)
     assert len(other.observe(images[:1], ["a"])[0].clean)
-    assert other.stages == () and "stages" not in other.settings
+    assert other.stages == () and "dropout_stages" not in other.settings
     with pytest.raises(InputError, match="Cannot find the stages of the backbone Other"):
         other.observe(images[:1], ["a"], dropout=DropoutSpec(), repeats=1)
 
@@ -105,9 +105,9 @@ def test_stages_of_ones_choice(unsplittable, images):
     with pytest.raises(InputError, match=r"got layer2, conv9. It has conv1, bn1"):
         PerturbableDetector(known.model, known.config, known.categories, stages=("layer2", "conv9"))
     other = PerturbableDetector(known.model, known.config, known.categories, stages=names)
-    assert other.stages == names and other.settings["stages"] == list(names)
+    assert other.stages == names and other.settings["dropout_stages"] == list(names)
     assert known.stages == ("layer1", "layer2", "layer3", "layer4")
-    assert "stages" not in known.settings
+    assert "dropout_stages" not in known.settings
     for stages, equal in (((0, 1), True), ((2,), False)):
         spec = DropoutSpec("after", stages, 0.3)
         (one,) = known.observe(images[:1], ["a"], dropout=spec, repeats=1)
