@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.given import GivenBoxes
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import ImageDetector
+    from autoeval.estimation.observation.reference_boxes import Reference
     from autoeval.estimation.protocol import FitResult, HeldOutErrors
     from autoeval.io.labels.content import LabelSet
     from autoeval.labels.assistance import LabelAssistance
@@ -371,22 +372,24 @@ class AccuracyEstimator:
         if (given and not had) or (not given and read):
             raise other_reference(given)
 
-    def check_detector(self, detector: ImageDetector) -> None:
+    def check_detector(self, detector: ImageDetector, reference: Reference | None = None) -> None:
         """Raise an error that names what differs, unless a detector is the one it was fitted with.
 
         Parameters
         ----------
         detector : ImageDetector
             The detector, loaded.
+        reference : Reference, optional
+            The reference detector that is run, too.
 
         Raises
         ------
         InputError
-            If it is another one, other settings of it, or the fit is on files of predictions.
+            If either is another one, other settings of it, or the fit is on files of predictions.
         """
         from autoeval.estimation.run_detector import check_detector
 
-        check_detector(self.context_, detector)
+        check_detector(self.context_, detector, reference)
 
     def load_detector(self) -> ImageDetector:
         """Load the detector that it was fitted with, where it knows how.
@@ -570,7 +573,7 @@ class AccuracyEstimator:
             run = box_source or Detector(self.load_detector())
             reference = run.loaded_reference or fitted_reference(self.loading_)
             self.check_reference(reference is not None)
-            self.check_detector(run.loaded)
+            self.check_detector(run.loaded, reference)
             site = observe_site(
                 run,
                 images,  # type: ignore[arg-type]

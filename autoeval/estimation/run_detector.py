@@ -27,6 +27,7 @@ from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
 from autoeval.estimation.observation.reference_boxes import (
+    OF_FILES,
     PredictionsReference,
     Reference,
     load_reference,
@@ -224,7 +225,9 @@ def fitted_reference(loading: Mapping[str, Any]) -> Reference | None:
     return load_reference(DetectorSpec.from_dict(spec)) if spec else None
 
 
-def check_detector(context: Mapping[str, Any], detector: ImageDetector) -> None:
+def check_detector(
+    context: Mapping[str, Any], detector: ImageDetector, reference: Reference | None = None
+) -> None:
     """Raise an error that names what differs between a detector and that of the fit.
 
     Parameters
@@ -233,6 +236,8 @@ def check_detector(context: Mapping[str, Any], detector: ImageDetector) -> None:
         Of the fit; see `AccuracyEstimator`.
     detector : ImageDetector
         That is about to be run.
+    reference : Reference, optional
+        That is run, too; boxes in files are not compared, which are others for other images.
 
     Raises
     ------
@@ -244,8 +249,12 @@ def check_detector(context: Mapping[str, Any], detector: ImageDetector) -> None:
             "This estimator was fitted on prediction files, so it cannot tell whether a detector is"
             " theirs: give the predictions of the new images, or fit it with the detector."
         )
-    fitted, now = of_plain_pass(context["detector"]), of_plain_pass(detector.settings)
-    refuse_differences(fitted, now, "detector.")
+    fitted: dict[str, Any] = {"detector": of_plain_pass(context["detector"])}
+    now: dict[str, Any] = {"detector": of_plain_pass(detector.settings)}
+    digests = context.get("pass", {}).get("reference"), reference and reference.digest
+    if all(digest and not digest.startswith(OF_FILES) for digest in digests):
+        fitted["reference"], now["reference"] = digests
+    refuse_differences(fitted, now)
 
 
 def observe_site(

@@ -491,8 +491,8 @@ def site_observer(
     Raises
     ------
     InputError
-        If the detector is not that of the fit, or a reference is missing, would not be read, or is
-        given as predictions.
+        If the detector or the reference is not that of the fit, or a reference is missing, would
+        not be read, or is given as predictions.
     """
     if isinstance(reference, PredictionsReference):
         raise InputError(
@@ -502,7 +502,7 @@ def site_observer(
     if reference is None and {*REFERENCE_FEATURES} & {*estimator.regression_.features_}:
         reference = fitted_reference(estimator.loading_)
     estimator.check_reference(reference is not None)
-    estimator.check_detector(detector)
+    estimator.check_detector(detector, reference)
     settings = PassSettings(reference=reference)
     return Observer(detector, own_words(detector), settings, reading=reading)
 

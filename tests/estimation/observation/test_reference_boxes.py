@@ -84,6 +84,19 @@ def test_a_detector_that_is_right_makes_the_score_the_accuracy(table):
     assert unknown["reference_ap"].isna().all()
 
 
+def test_another_reference_than_that_of_the_fit_is_refused_where_both_are_run(table):
+    """Its agreement with the detector is another; it was read by the calibration of the first."""
+    references = []
+    for setting in (1, 1, 2):
+        sharp = Sharp()
+        sharp.settings, sharp.fingerprint = {"setting": setting}, f"sharp {setting}"
+        references.append(Detector(BrightnessDetector(), reference=DetectorReference(sharp)))
+    fitted = fit(table[0], references[0], img_dir=table[1])
+    assert fitted.predict(references[1], images=table[1]).value > 0
+    with pytest.raises(InputError, match="reference: fitted with 'sharp 1', now 'sharp 2'"):
+        fitted.predict(references[2], images=table[1])
+
+
 OWN = """
 import threading
 from autoeval.detectors import BlackBoxDetector
