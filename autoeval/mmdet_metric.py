@@ -251,6 +251,7 @@ class LabelFreeMAPHook(Hook):
                 f"LabelFreeMAP cannot observe a {type(model).__name__}: it needs a detector with a "
                 "backbone, tested without test-time augmentation."
             )
+        runner.cfg.model.setdefault("data_preprocessor", runner.cfg.get("data_preprocessor"))
         detector = MMDetector(model, runner.cfg, find_categories(model, runner.cfg, self._meta))
         for metric in metrics:
             metric.borrow(detector)

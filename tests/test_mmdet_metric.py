@@ -158,6 +158,13 @@ def test_the_validation_loop_gives_it_too(folder, detector, estimator, tmp_path)
     assert metrics["label_free/mAP"] == expected.value
 
 
+def test_a_preprocessor_beside_the_model_makes_no_other_detector(folder, estimator, tmp_path):
+    expected = run_test(folder, work_dir=str(tmp_path))
+    config = config_of(folder, work_dir=str(tmp_path))
+    config.data_preprocessor = config.model.pop("data_preprocessor")
+    assert Runner.from_cfg(config).test() == expected
+
+
 def test_a_counting_estimator_serves_the_metric_too(folder, detector):
     table = score_table()
     table = table.assign(count_mae=4 * (1 - table["mAP"]))

@@ -154,6 +154,8 @@ def read_config(
         ) from error
     if not isinstance(config.get("model"), dict):
         raise InputError(f"Cannot use {path} as a detector's config: no `model`. {NO_CONFIG}")
+    if config.get("data_preprocessor"):  # mmengine's runner gives it to a model that has none
+        config.model.setdefault("data_preprocessor", config.data_preprocessor)
     unwrap(config)
     for part in dicts_in(config.model):
         _without_training(part)

@@ -40,6 +40,16 @@ def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
     assert find_config_file(f"configs/{RETINANET}").resolve().is_relative_to(tmp_path)
 
 
+def test_a_preprocessor_beside_the_model_is_that_of_a_model_without(tmp_path):
+    """As mmengine's runner has it."""
+    beside = "data_preprocessor = dict(type='DetDataPreprocessor', mean=[1.0, 2.0, 3.0])\n"
+    (tmp_path / "beside.py").write_text(f"{beside}model = dict(type='A')\n")
+    assert read_config(tmp_path / "beside.py").model.data_preprocessor.mean == [1, 2, 3]
+    own = "model = dict(type='A', data_preprocessor=dict(mean=[0.0]))\n"
+    (tmp_path / "own.py").write_text(f"{beside}{own}")
+    assert read_config(tmp_path / "own.py").model.data_preprocessor.mean == [0]
+
+
 def test_custom_imports_are_found_beside_the_config(tmp_path):
     (tmp_path / "parts_beside_this_config.py").write_text("LOADED = True\n")
     imports = (
