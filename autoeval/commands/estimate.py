@@ -104,8 +104,10 @@ def after_fit(invocation: Invocation, folder: Path, *, from_files: bool) -> str:
     """
     path = folder / ESTIMATOR.name
     # words and numbers of categories are known from the fit, the order of columns is not
-    columns = invocation.words.get("columns", ())
-    boxes = ["--predictions", "NEW.json", *columns] if from_files else []
+    of_files = [
+        word for name in ("columns", "incomplete") for word in invocation.words.get(name, ())
+    ]
+    boxes = ["--predictions", "NEW.json", *of_files] if from_files else []
     named = ["--estimator", path] if path != ESTIMATOR else []
     reference = [
         word for name in ("reference", *OF_REFERENCE) for word in invocation.words.get(name, ())

@@ -121,10 +121,14 @@ def test_after_a_fit_with_the_boxes_of_a_reference_those_of_the_new_images_are_n
     assert shlex.split(step)[-2:] == ["--reference", "retinanet_r50"]
 
 
-def test_after_a_fit_on_text_files_the_order_of_their_columns_is_said_again():
-    columns = ["--columns", "class,x,y,w,h,score"]
-    step = after_fit(Invocation({}, {"columns": columns}, ""), Path("fit"), from_files=True)
-    assert shlex.split(step)[2:6] == ["--predictions", "NEW.json", *columns]
+@pytest.mark.parametrize(
+    "of_files", [["--columns", "class,x,y,w,h,score"], ["--incomplete"]], ids=lambda words: words[0]
+)
+def test_after_a_fit_it_is_said_again_how_files_are_read(of_files):
+    """Without --incomplete new files that begin at the score of those of the fit were refused."""
+    words = {of_files[0].removeprefix("--"): of_files}
+    step = after_fit(Invocation({}, words, ""), Path("fit"), from_files=True)
+    assert shlex.split(step)[2 : 4 + len(of_files)] == ["--predictions", "NEW.json", *of_files]
 
 
 @pytest.mark.parametrize(
