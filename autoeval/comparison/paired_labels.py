@@ -421,8 +421,15 @@ def _by_plan(
     subset: those that were drawn
     blocks (N,): block of time of each image of the site
     sizes (N,): how often each was drawn; None where all were equally likely
-    Raises InputError if the plan lacks an image of the site, or drew none of the labelled ones.
+    Raises InputError if the plan lacks an image of the site, also where its own were left out as
+    they have no box over its threshold, or drew none of the labelled ones.
     """
+    if "images-without-box-over-threshold" in {warning.code for warning in plan.warnings}:
+        raise InputError(
+            f"The labels lie in the folder of a plan for {plan.target}, which has only the images "
+            f"on which its detector has a box over {plan.score_thr:g}: there another detector has "
+            "another accuracy than on all. Plan for both: `autoeval label plan --compare`."
+        )
     at = {image.image_id: k for k, image in enumerate(plan.found.images)}
     if not {*names} <= {*at}:
         raise InputError("The labels lie in the folder of a plan for other images than these.")

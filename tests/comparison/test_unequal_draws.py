@@ -99,6 +99,20 @@ def test_labels_named_by_the_folder_of_their_plan_are_those_that_it_drew(
             threshold(world / "weak", files[1], images=images, labels=path)
 
 
+def test_a_plan_of_the_images_with_a_box_over_a_threshold_is_of_no_comparison(world, tmp_path):
+    """Recall, and the precision of the other detector, were those on these images."""
+    files, images = site_predictions(world, *DETECTORS), site_labels(world)
+    options = {"target": "precision", "score_thr": 0.7, "work_dir": tmp_path}
+    plan = plan_labels(world / "strong", files[0], images=images, n=20, **options)
+    assert plan.n_pool < 80
+    drawn = {int(plan.found.images[k].image_id) for k in plan.drawn}
+    labels = some_labels(world, tmp_path / "annotations.json", drawn)
+    fits = {name: world / name for name in DETECTORS}
+    for given in ({}, {"target": "recall", "score_thr": 0.7}, {"images": images}):
+        with pytest.raises(InputError, match="label plan --compare"):
+            compare(fits, files, labels=labels, **given)
+
+
 def labels_in(file):
     """In memory, where no plan is known."""
     return json.loads(file.read_text())
