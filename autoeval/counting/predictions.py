@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -268,11 +269,12 @@ def match_ids(ids: Collection[str], target_ids: Collection[str]) -> dict[str, st
 
 
 def _file_name(name: str) -> str:
-    return PurePath(name).name
+    """Return a name without folders, whichever system and Unicode form it was written in."""
+    return PurePath(normalize("NFC", name).replace("\\", "/")).name
 
 
 def _stem(name: str) -> str:
-    path = PurePath(name)
+    path = PurePath(_file_name(name))
     return path.stem if path.suffix.lower() in SUFFIXES else path.name
 
 

@@ -81,6 +81,8 @@ JOINED = [
     (["0001"], ["val/images/0001.jpg"], {"0001": "val/images/0001.jpg"}),
     (["a/1.jpg", "b/1.jpg"], ["a/1.png", "b/1.png"], {}),  # without folders they are one
     (["1", "1.jpg"], ["1"], {"1": "1"}),
+    (["val\\1.jpg", "val\\2.jpg"], ["1", "2"], {"val\\1.jpg": "1", "val\\2.jpg": "2"}),
+    (["cafe\u0301.jpg", "b.jpg"], ["caf\xe9", "b"], {"cafe\u0301.jpg": "caf\xe9", "b.jpg": "b"}),
     (["v1.0", "v1.1"], ["v1.0.jpg", "v1.1.jpg"], {"v1.0": "v1.0.jpg", "v1.1": "v1.1.jpg"}),
 ]
 
