@@ -273,15 +273,17 @@ def known_error(estimator: Fitted) -> str:
     """
     regression = estimator.regression_
     n_sites = len(regression.sites_)
-    if not len(regression.residuals_):
+    known = np.isfinite(regression.residuals_)
+    if not known.any():
         return (
             f"{counted(n_sites, 'site')}: too few to leave one out, so the error on a new "
             "site is not known."
         )
     target = find_target(estimator.target)
-    error = target.text(float(regression.residuals_.mean()))
+    error = target.text(float(regression.residuals_[known].mean()))
+    without = int((~known).sum())
     return (
-        f"Mean absolute error on the {n_sites} sites when each was left out: {error} "
+        f"Mean absolute error on the {n_sites - without} sites when each was left out: {error} "
         f"({target.unit}); the report of the fit compares it with other methods."
     )
 

@@ -6,7 +6,9 @@ import pytest
 from scipy import stats
 
 from autoeval.errors import InputError
+from autoeval.report.fit import known_error
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
+from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.source_regression import SourceRegression, source_interval
 
 
@@ -131,6 +133,23 @@ def test_few_sources_fall_back_on_students_t_and_two_give_none():
     assert interval.upper - 0.5 == pytest.approx(0.2353, abs=1e-4)
     none = source_interval(0.5, np.zeros(2), np.zeros(2))
     assert none.method == "none: fewer than 3 groups of sources" and np.isnan(none.lower)
+
+
+def test_a_source_without_an_error_says_nothing_of_the_interval():
+    left_out, residuals = np.linspace(0.41, 0.49, 9), np.linspace(0.01, 0.09, 9)
+    expected = source_interval(0.45, left_out, residuals, level=0.9)
+    for missing in ([np.nan, 0.5], [0.45, np.nan]):
+        pairs = np.vstack([np.column_stack([left_out, residuals]), missing[::-1]])
+        assert source_interval(0.45, *pairs.T, level=0.9) == expected
+    table = make_table({"a": 0.2, "b": 0.4, "c": 0.3, "d": 0.35}, noise=0.05)
+    table.loc[(table["source"] == "d") & (table["kind"] == "seed"), "bos"] = np.nan
+    fitted = PublishedEstimator("bos").fit(table)  # nothing was detected on the images of d
+    known = fitted.regression_.residuals_[:3]
+    estimate = fitted.predict_rows(pd.DataFrame({"repeat": [0], "n_images": [9], "bos": [0.5]}))
+    reach = stats.t.ppf(0.95, 2) * np.sqrt(np.mean(known**2))
+    assert estimate.upper - estimate.value == pytest.approx(reach)
+    assert estimate.interval_method == "student-t"
+    assert "nan" not in known_error(fitted)
 
 
 def test_each_group_has_the_same_weight_in_the_interval():

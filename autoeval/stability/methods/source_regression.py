@@ -64,8 +64,8 @@ class SourceRegression:
     sites_ : list of str
         Its sources.
     residuals_ : ndarray
-        Absolute error on the own images of each source when its group is left out; empty with fewer
-        than three groups.
+        Absolute error on the own images of each source when its group is left out, NaN where they
+        have no accuracy or no estimate; empty with fewer than three groups.
     training_range_ : dict of str to (float, float)
         Smallest and largest value in the sample sets of each feature it reads.
     """
@@ -439,7 +439,8 @@ def source_interval(
     left_out : ndarray of shape (m,)
         Estimate for the new source by the regressor fitted without source i and those of its group.
     residuals : ndarray of shape (m,)
-        Absolute error of that regressor on source i.
+        Absolute error of that regressor on source i. A source is left out where either is NaN, as
+        without labelled objects of its own.
     groups : ndarray of shape (m,), optional
         Of the sources; by default each is a group of its own.
     level : float
@@ -455,7 +456,10 @@ def source_interval(
     >>> source_interval(.5, np.full(9, .5), np.arange(9) / 100)
     Interval(lower=0.42, upper=0.58, method='jackknife+')
     """
-    group, different = pd.factorize(np.arange(len(residuals)) if groups is None else groups)
+    known = np.isfinite(residuals) & np.isfinite(left_out)
+    groups = (np.arange(len(residuals)) if groups is None else groups)[known]
+    left_out, residuals = left_out[known], residuals[known]
+    group, different = pd.factorize(groups)
     k, sizes = len(different), np.bincount(group)
     if k < MIN_SOURCES or not math.isfinite(estimate):
         few = f"none: fewer than {MIN_SOURCES} groups of sources"
