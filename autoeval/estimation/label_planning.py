@@ -168,7 +168,7 @@ def make_plan(
 ) -> LabelPlan:
     r"""Draw images to label.
 
-    Where some blocks of time hold several images the draw is spread over the order of the images,
+    Where some blocks of time hold several images the draw is spread over the order of the blocks,
     so that labelled frames lie apart; otherwise over the predicted influence, or over nothing where
     nothing was found. Images on which a reference detector disagrees are drawn more often, unless
     the draw is from `everywhere`, over time, or for a target at a threshold: image i then with a
@@ -256,9 +256,8 @@ def make_plan(
     )
     if plan.order == BY_CHANCE:
         return replace(plan, sequence=np.random.default_rng(plan.seed).permutation(n_images))
-    across = plan.sequence
-    if not by_time:
-        across = np.argsort(plan.predicted(plan.target)[-1], kind="stable")
+    # files may list frames in another order than that of time
+    across = np.argsort(blocks if by_time else plan.predicted(plan.target)[-1], kind="stable")
     if reference_boxes is None or by_time or request.everywhere or point is not None:
         return replace(plan, sequence=balanced_order(across, seed=plan.seed))
     disagreement = reference_boxes.disagreement(boxes, probabilities[AT_HALF])

@@ -22,7 +22,8 @@ from typing_extensions import Self
 from autoeval.accuracy.measures import IOUS, ROUNDING, OperatingPoint, influence_on
 from autoeval.boxes import Boxes, over_threshold
 from autoeval.errors import InputError
-from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.find_images import UnlabelledImage, file_name_of
+from autoeval.io.image_identity import without_suffix
 from autoeval.io.video import time_blocks
 from autoeval.labels.assistance import MODEL, MixingWeights
 from autoeval.labels.joint import (
@@ -230,13 +231,14 @@ def blocks_of(
         return numbers
     if frames < 1:
         raise InputError(f"Expected 1 frame a block or more (--frames) but got {frames}.")
-    series: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    series: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     n_in_block = np.bincount(numbers)[numbers]
     for place, image in enumerate(images):
-        number = _NUMBER.search(image.image_id)
+        name = without_suffix(file_name_of(image))  # ids are numbers in no order of time
+        number = _NUMBER.search(name)
         if number and n_in_block[place] == 1 and getattr(image, "time_s", None) is None:
-            name = image.image_id[: number.start()] + "\0" + image.image_id[number.end() :]
-            series[name].append((int(number[1]), place))
+            others = name[: number.start()], name[number.end() :]
+            series[others].append((int(number[1]), place))
     for members in series.values():
         first = int(numbers.max()) + 1
         for rank, (_, place) in enumerate(sorted(members)):

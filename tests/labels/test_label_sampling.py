@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from autoeval.boxes import Boxes, LabelledImage
+from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.plan import (
     balanced_order,
     blocks_of,
@@ -82,6 +84,27 @@ def test_numbers_are_counted_as_numbers_camera_by_camera():
     blocks = blocks_of(IMAGES, frames=2).tolist()
     assert blocks[2] == blocks[1] != blocks[3] == blocks[0]
     assert set(blocks[:4]).isdisjoint(blocks[4:])
+
+
+def test_frames_are_known_by_their_file_names():
+    """Ids are numbers, too, and may be given in any order; a suffix may end in a number."""
+    names = [f"{camera}/{n:02}.jp2" for camera in "ab" for n in range(5)]
+    ids = np.random.default_rng(0).permutation(len(names)).tolist()
+    images = [LabelledImage(str(k), name, None) for k, name in zip(ids, names, strict=True)]
+    assert blocks_of(images, frames=3).tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 3, 3]
+    assert blocks_of(images[::-1], frames=3).tolist()[::-1] == [2, 2, 2, 3, 3, 0, 0, 0, 1, 1]
+
+
+def test_a_draw_over_time_is_spread_in_whatever_order_a_file_lists_frames():
+    order = np.random.default_rng(1).permutation(60)
+    images = tuple(LabelledImage(str(k), f"{k:03}.jpg", (99, 99)) for k in order.tolist())
+    none = np.zeros(0, int)
+    boxes = Boxes(images, ("car",), none, none, np.zeros((0, 4)), np.zeros(0))
+    blocks = blocks_of(images, frames=10)
+    for seed in range(8):
+        request = PlanRequest(12, seed=seed)
+        drawn = make_plan(boxes, None, request, PlannedSite(blocks=blocks)).drawn
+        assert np.bincount(blocks[drawn], minlength=6).min() > 0
 
 
 def test_blocks_that_are_known_stay_and_are_numbered_as_they_appear():
