@@ -101,6 +101,8 @@ class WatchedSites:
         When the run began, in seconds since 1970: what is complete then is complete.
     of_files : mapping of str to mapping
         Of each site the largest ``unseen`` and ``floor`` of its results files; see `Site`.
+    blocks : mapping of str to str
+        Block of time of each image that is a frame of a video, by name.
     """
 
     estimator: AccuracyEstimator
@@ -109,6 +111,7 @@ class WatchedSites:
     categories: SiteCategories
     began: float = field(default_factory=time.time)
     of_files: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    blocks: Mapping[str, str] = field(default_factory=dict)
 
 
 def monitor_images(
@@ -198,7 +201,7 @@ def monitor_predictions(
     looks = estimator.known_looks()
     reader = ResultsReader(predictions, looks, Clock(time_form), shared.settings.depth)
     files = find_results(predictions.path, reference=reference, image_list=images_list)
-    warnings, of_files = read_results(files, reader, store)
+    warnings, of_files, blocks = read_results(files, reader, store)
     for floor in {of_site["floor"] for of_site in of_files.values()}:
         estimator.check_reference(reference is not None, floor)
     words = store.add_words(looks.categories)
@@ -207,7 +210,7 @@ def monitor_predictions(
     index = store.index()
     copies = copied_in_files(index)
     warnings = (*warnings, *_copies_left_out(index["name"][copies], "boxes"))
-    shared = replace(shared, categories=categories, of_files=of_files)
+    shared = replace(shared, categories=categories, of_files=of_files, blocks=blocks)
     return _monitored(index[~copies], shared, warnings)
 
 
@@ -564,8 +567,12 @@ class SiteWindows:
             site = self.shared.categories.site(self.name, self.shared.store.read(names))
             file_notes = self.shared.of_files.get(self.name, {})
             floor = file_notes.get("floor", 0.0)
+            names = [image.file_name for image in site.boxes.images]
+            blocks = [self.shared.blocks.get(name, name) for name in names]
+            numbers = np.unique(blocks, return_inverse=True)[1]
             self._sites[k] = replace(
                 site.above(floor),  # files of one site may begin at different scores
+                blocks=numbers if len({*blocks}) < len(blocks) else None,
                 floor=floor,
                 unseen=file_notes.get("unseen", 0.0),
                 calibration=self.shared.estimator.at_floor(floor).calibration_,

@@ -233,7 +233,7 @@ class ResultsReader:
             The images of the file.
         note : dict
             ``warnings`` of the file, its ``sites``, ``n_images``, and ``floor`` and ``unseen``, see
-            `Site`.
+            `Site`; ``blocks``, those of its images by name where some have one in common.
 
         Raises
         ------
@@ -255,6 +255,9 @@ class ResultsReader:
             warnings.append(
                 Notice("times-equal", "all images have the same time: taken as without one")
             )
+        blocks = list[int]() if site.blocks is None else site.blocks.tolist()
+        if len(set(blocks)) == len(blocks):  # no frames of a video
+            blocks = []
         boxes_of_images = _rows_of_images(site.boxes)
         stronger = None if site.reference is None else _rows_of_images(site.reference)
         images = []
@@ -269,7 +272,7 @@ class ResultsReader:
             passes = [
                 boxes.tobytes() for boxes in (boxes_of_images[k], of_reference) if boxes is not None
             ]
-            content = repr((of_site, size, taken, *passes)).encode()
+            content = repr((of_site, size, taken, *passes, *blocks[k : k + 1])).encode()
             stamp = f"{hashlib.sha256(content).hexdigest()[:20]} {file.name}"
             images.append(
                 CameraImage(
@@ -286,7 +289,9 @@ class ResultsReader:
             warnings.append(Notice("images-no-longer-named", text))
         sites = sorted({image.site for image in images})
         note = {"warnings": codes_of(warnings), "sites": sites, "n_images": len(images)}
-        return images, {**note, "unseen": site.unseen, "floor": site.floor}
+        of_frames = {images[k].name: block for k, block in enumerate(blocks)}
+        note = {**note, "unseen": site.unseen, "floor": site.floor, "blocks": of_frames}
+        return images, note
 
 
 def _rows_of_images(boxes: Boxes) -> list[np.ndarray]:
@@ -299,7 +304,7 @@ def _rows_of_images(boxes: Boxes) -> list[np.ndarray]:
 
 def read_results(
     files: Sequence[ResultsFile], reader: ResultsReader, store: MonitorStore
-) -> tuple[tuple[Notice, ...], dict[str, dict[str, float]]]:
+) -> tuple[tuple[Notice, ...], dict[str, dict[str, float]], dict[str, str]]:
     """Read the files that are new or have changed, and keep the images that are.
 
     With another fit all files are read again.
@@ -322,6 +327,8 @@ def read_results(
         With the files they are of; files that cannot be read.
     of_sites : dict of str to dict
         Of each site the largest ``unseen`` and ``floor`` of its files; see `Site`.
+    blocks : dict of str to str
+        Block of time of each image that is a frame of a video, by name.
 
     Raises
     ------
@@ -380,8 +387,13 @@ def read_results(
         for site in note["sites"]:
             largest = of_sites.setdefault(site, {"unseen": 0.0, "floor": 0.0})
             largest |= {name: max(value, note[name]) for name, value in largest.items()}
+    blocks = {
+        image: f"{block} of {name}"
+        for name, note in notes.items()
+        for image, block in note.get("blocks", {}).items()
+    }
     notes_of = {site_names[name]: notes[name] for name in site_names}
-    return (*_warnings(notes_of), *failed), of_sites
+    return (*_warnings(notes_of), *failed), of_sites, blocks
 
 
 def _images_of_files(files: Sequence[ResultsFile], observed: Iterable[str]) -> dict[str, set[str]]:

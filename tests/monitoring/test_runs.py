@@ -6,12 +6,14 @@ import shutil
 import sqlite3
 from datetime import datetime, timedelta
 
+import cv2
 import numpy as np
 import pytest
 from commands.predicted_world import HEIGHT, WIDTH, write_world
 from monitoring import fake_cameras
 
 import autoeval
+from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.io.image_lists import ImageFile
 from autoeval.monitoring.monitor_store import BOX, CameraImage, MonitorStore
@@ -297,6 +299,33 @@ def test_images_of_one_file_count_as_in_an_estimate(world, tmp_path):
     expected = autoeval.AccuracyEstimator.load(world / "fit").predict(path)
     assert site.n_images == expected.n_images == 2 * A_DAY
     assert abs(site.value - expected.value) < 1e-12
+
+
+def things(images):
+    """Three sure boxes and two unsure ones in every image."""
+    corners = [[4.0 + 12 * k, 5, 12 + 12 * k, 14 + k] for k in range(5)]
+    scores = [0.9, 0.85, 0.7, 0.05, 0.01]
+    return [corners] * len(images), [scores] * len(images), [["thing 0"] * 5] * len(images)
+
+
+def test_frames_of_a_video_are_in_blocks_of_time_as_in_an_estimate(world, tmp_path):
+    """Each counted as independent: the interval was 26 wide on each side, in place of 36."""
+    writer = cv2.VideoWriter(
+        str(tmp_path / "drive.avi"), cv2.VideoWriter_fourcc(*"MJPG"), 1, (96, 48)
+    )
+    for k in range(90):
+        writer.write(np.full((48, 96, 3), 2 * k, np.uint8))
+    writer.release()
+    path = tmp_path / "sites/gate.parquet"
+    detector = BlackBoxDetector(things, WORDS, name="things", settings={"weights": "a"})
+    n_blocks = (
+        autoeval.detect(detector, tmp_path / "drive.avi", path, every="1").run.blocks.max() + 1
+    )
+    expected = autoeval.AccuracyEstimator.load(world / "fit").predict(path)
+    for _ in range(2):  # also where the file is not opened again
+        site = run(world, tmp_path, baseline="10", by="every:90")
+        assert n_blocks < site.n_images == 90 and expected.upper - expected.lower > 0
+        assert np.allclose((site.lower, site.upper), (expected.lower, expected.upper), atol=1e-12)
 
 
 def test_images_that_are_as_they_were_before_they_changed_are_observed_again(tmp_path):
