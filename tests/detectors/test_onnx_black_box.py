@@ -11,6 +11,7 @@ import torch
 from autoeval.boxes import match_boxes
 from autoeval.detectors import load_detector
 from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.io.images import read_image
 
 pytest.importorskip("onnx", reason="needs the extra 'test': onnx")
@@ -79,3 +80,31 @@ def test_the_same_boxes(detector, session, shared, monkeypatch):
         assert overlaps.min() > 0.99
         np.testing.assert_allclose(found.scores[rows], expected.scores[columns], rtol=0, atol=1e-3)
         np.testing.assert_array_equal(found.labels[rows], expected.labels[columns])
+
+
+class Rows(Decoded):
+    """The same as YOLOX's own export gives it: centre, size, objectness, scores."""
+
+    def forward(self, pixels):
+        corners, scores = super().forward(pixels)
+        sizes = corners[..., 2:] - corners[..., :2]
+        return torch.cat(
+            [corners[..., :2] + sizes / 2, sizes, torch.ones_like(sizes[..., :1]), scores], 2
+        )
+
+
+def test_a_yolox_by_the_options_that_it_needs(detector, shared, tmp_path):
+    """Its pixels are BGR of 0 to 255; as others have them it is sure of nothing."""
+    pixels, path = torch.zeros(1, 3, SIDE, SIDE), str(tmp_path / "rows.onnx")
+    torch.onnx.export(Rows(detector.model).eval(), (pixels,), path, dynamo=False)
+    (tmp_path / "words.txt").write_text("\n".join(detector.categories))
+    options = {"rgb": False, "std": 1.0}
+    loading = {"device": "cpu", "classes": str(tmp_path / "words.txt")}
+    of_file = DetectorSpec(path, **loading, cfg_options=options)()
+    images = [read_image(shared / "real/vehicle/highway_top/images/0001.jpg")]
+    (found,), (expected,) = of_file.observe(images, ["a"]), detector.observe(images, ["a"])
+    sure, known = found.clean.above(0.3), expected.clean.above(0.3)
+    _, _, overlaps = match_boxes(sure.boxes, known.boxes)
+    assert len(known) > 3 and (overlaps > 0.7).sum() >= 0.9 * len(known)
+    plain = DetectorSpec(path, **loading)()
+    assert not len(plain.observe(images, ["a"])[0].clean.above(0.3))

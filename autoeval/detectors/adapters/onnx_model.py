@@ -473,7 +473,8 @@ def _of_places(rows: np.ndarray, side: tuple) -> np.ndarray:
     if farthest < max(side) / 8:
         raise ValueError(
             f"no box lies beyond {farthest:.3g} of {max(side)} pixels, so they are not in pixels: "
-            "export the decoded boxes (YOLOX: tools/export_onnx.py --decode_in_inference)"
+            "export the decoded boxes (YOLOX: tools/export_onnx.py --decode_in_inference, then "
+            "--cfg-options rgb=False std=1)"
         )
     return rows[:, :4]
 
