@@ -97,6 +97,24 @@ def test_another_reference_than_that_of_the_fit_is_refused_where_both_are_run(ta
         fitted.predict(references[2], images=table[1])
 
 
+def test_words_of_a_reference_may_be_spelt_otherwise_than_those_of_the_detector(table):
+    """Boxes of such words were left out where the detector is run, and counted in files."""
+
+    class Capitals(Sharp):
+        categories = tuple(word.upper() for word in Sharp.categories)
+
+    features = [
+        fit(
+            table[0],
+            Detector(BrightnessDetector(), reference=DetectorReference(reference)),
+            img_dir=table[1],
+        ).table_["reference_ap"]
+        for reference in (Sharp(), Capitals())
+    ]
+    assert features[0].notna().any()
+    np.testing.assert_array_equal(*features)
+
+
 OWN = """
 import threading
 from autoeval.detectors import BlackBoxDetector
