@@ -54,7 +54,8 @@ LEARNT = {
 """Fields that are written where a fit has them, by their name in the file."""
 FLOOR = "floor"  # column of the saved rows; NaN for those of the fit's own files
 SITES_FORMAT = 2
-SUFFIX = ".sites.npz"  # in place of that of the estimator's file
+SUFFIX = ".sites.npz"  # behind the name of the estimator's file, in place of `PARQUET`
+PARQUET = ".parquet"
 SITES = "sites"  # name of the JSON description among the arrays
 OF_TRUTH = ("image", "label", "boxes", "crowd")
 OF_BOXES = ("image", "label", "boxes", "scores")
@@ -281,7 +282,8 @@ def read_fit(path: PathLike) -> dict[str, Any]:
     learnt: dict[str, Any] = {field_name: metadata.get(name) for name, field_name in LEARNT.items()}
     for name in ("calibration_", "reference_calibration_"):
         learnt[name] = learnt[name] and ScoreCalibration.from_dict(learnt[name])
-    sites = artefact_path(path).with_suffix(SUFFIX)
+    file = artefact_path(path)
+    sites = file.with_name(file.name.removesuffix(PARQUET) + SUFFIX)
     looks, held_out = metadata.get("looks"), metadata.get("held_out")
     return {
         "rows_": rows,
@@ -343,18 +345,21 @@ class FittedSites:
             ) from error
 
     def write(self, estimator: Path) -> None:
-        """Write them beside the file of an estimator; nothing where they are not known.
+        """Write them beside the file of an estimator; where they are not known none is left there.
 
         Parameters
         ----------
         estimator : Path
-            File of the estimator, whose ending is replaced by `SUFFIX`.
+            File of the estimator; see `SUFFIX`.
         """
-        path, arrays, described = estimator.with_suffix(SUFFIX), dict[str, np.ndarray](), []
+        path = estimator.with_name(estimator.name.removesuffix(PARQUET) + SUFFIX)
+        arrays, described = dict[str, np.ndarray](), []
         if not self.sets:
-            if self.path is not None:  # of a fit that was saved before
-                with atomic_path(path) as temporary:
-                    shutil.copyfile(self.path, temporary)
+            if self.path is None:
+                path.unlink(missing_ok=True)  # of a fit that lay here before
+                return
+            with atomic_path(path) as temporary:  # of a fit that was saved before
+                shutil.copyfile(self.path, temporary)
             return
         for k, labelled in enumerate(self.sets):
             passes = {"boxes": labelled.boxes}

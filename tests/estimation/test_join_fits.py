@@ -180,6 +180,17 @@ def test_a_fit_whose_sites_are_not_there_is_refused(tmp_path):
         join_fits({"a": AccuracyEstimator.load(tmp_path / "fit.parquet"), "b": fit(1)})
 
 
+def test_the_sites_beside_a_fit_are_its_own(tmp_path):
+    """Those of v0.1 and v0.2 were one file, and those of a fit that lay there before stayed."""
+    names = ["v0.1", "v0.2"]
+    for k, name in enumerate(names):
+        fit(k).save(tmp_path / name)
+    read = [AccuracyEstimator.load(tmp_path / name).sites_.read() for name in names]
+    assert [[labelled.name for labelled in sites] for sites in read] == [["site0"], ["site1"]]
+    replace(fit(0), sites_=FittedSites()).save(tmp_path / "v0.2")
+    assert AccuracyEstimator.load(tmp_path / "v0.2").sites_.read() == ()
+
+
 def test_labelled_sites_are_read_as_they_were_written(tmp_path):
     labelled = site(0)
     clean = labelled.boxes
