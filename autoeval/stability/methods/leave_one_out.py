@@ -166,7 +166,7 @@ class BenchResult:
         published = [
             name for name in self.results if name not in registered or registered[name].published
         ]
-        return min(published or self.results, key=lambda name: self._by_group(name).mean())
+        return min(published or self.results, key=lambda name: self.by_group(name).mean())
 
     def errors(self, method: str) -> np.ndarray:
         """Absolute error of each source, mean over repeats, shape (n_sources,).
@@ -180,13 +180,19 @@ class BenchResult:
 
     def p_values(self) -> dict[str, float]:
         """Compare each method with the baseline, group by group; see `paired_p_value`."""
-        against = self._by_group(self.baseline)
-        return {name: paired_p_value(self._by_group(name), against) for name in self.results}
+        against = self.by_group(self.baseline)
+        return {name: paired_p_value(self.by_group(name), against) for name in self.results}
 
-    def _by_group(self, method: str) -> np.ndarray:
-        """Mean absolute error of each group, as in `LeaveOneSourceOut.summary`."""
-        by_group = self.results[method].per_source.groupby("group", sort=False)
-        return by_group["error"].mean().to_numpy()
+    def by_group(self, method: str) -> np.ndarray:
+        """Mean absolute error of each group, as in `LeaveOneSourceOut.summary`, shape (n_groups,).
+
+        Parameters
+        ----------
+        method : str
+            One of ``results``.
+        """
+        groups = self.results[method].per_source.groupby("group", sort=False)
+        return groups["error"].mean().to_numpy()
 
 
 def paired_p_value(errors: np.ndarray, baseline: np.ndarray) -> float:

@@ -116,17 +116,22 @@ def _part(
 def _overall(
     results: Sequence[BenchResult], shared: Sequence[str], target: Target, level: float
 ) -> str:
-    """Pool coverage and error over all tables, for the methods that all of them have."""
+    """Pool coverage and error over all tables, for the methods that all of them have.
+
+    Each group counts once in the error, as in each table.
+    """
     rows = []
     for method in shared:
         counts = np.array([len(result.errors(method)) for result in results])
         coverage = np.array([result.coverage[method] for result in results])
-        errors = np.concatenate([result.errors(method) for result in results])
+        known = np.isfinite(coverage)  # three sources give no interval
+        inside = np.average(coverage[known], weights=counts[known]) if known.any() else np.nan
+        errors = np.concatenate([result.by_group(method) for result in results])
         rows.append(
             {
                 "method": method,
                 "mean abs. error": target.scale * np.nanmean(errors),
-                "coverage %": 100 * np.average(coverage, weights=counts),
+                "coverage %": 100 * inside,
                 "held-out sources": int(counts.sum()),
             }
         )

@@ -7,6 +7,7 @@ import pytest
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.stability.methods.leave_one_out import bench, paired_p_value
+from autoeval.stability.reports.method_comparison import compare_methods
 
 N_SOURCES = 6
 N_SETS = 8
@@ -136,3 +137,17 @@ def test_a_group_counts_once_for_the_baseline_and_in_the_test():
     flips = [np.mean(difference * s) for s in itertools.product((1, -1), repeat=3)]
     expected = np.mean(np.abs(flips) >= abs(difference.mean()) - 1e-12)
     assert result.p_values()["constant"] == pytest.approx(expected)
+
+
+def test_a_group_counts_once_over_all_tables_and_a_table_without_intervals_not_for_them():
+    table = score_table()
+    table["group"] = table["source"].replace({"s1": "s0", "s2": "s0"})
+    few = table[table["source"].isin(["s0", "s3", "s4"])]  # two of three fit: no interval
+    alone = bench(table, ["bos"])
+    text = compare_methods({"one": table, "two": table, "few": few}, ["bos"]).text
+    *_, row = text.split("All tables together")[1].strip().splitlines()
+    error, inside, n = (float(cell) for cell in row.strip("| ").split("|")[1:])
+    groups = [*alone.by_group("bos"), *alone.by_group("bos"), *bench(few, ["bos"]).by_group("bos")]
+    assert error == pytest.approx(100 * np.mean(groups), abs=0.05)
+    assert inside == pytest.approx(100 * alone.coverage["bos"], abs=0.5)
+    assert n == 15
