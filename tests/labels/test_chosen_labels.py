@@ -71,6 +71,20 @@ def test_images_that_were_chosen_are_warned_of(world):
     assert CODE not in codes(plan, site, range(120), planned=False)
 
 
+def test_neighbours_are_known_by_their_file_names(world):
+    """Ids that a tool gave are in another order; a number in a name is one without zeros, too."""
+    site, plan = world
+    ids = np.random.default_rng(2).permutation(120).tolist()
+    images = tuple(
+        replace(image, image_id=str(k), file_name=f"gate {n}.jpg")
+        for n, (k, image) in enumerate(zip(ids, site.boxes.images, strict=True))
+    )
+    plan = replace(plan, found=replace(plan.found, images=images))
+    site = replace(site, truth=replace(site.truth, images=images))
+    assert CODE in codes(plan, site, range(90, 120), planned=False)
+    assert CODE not in codes(plan, site, np.argsort(ids)[:30], planned=False)
+
+
 def test_a_plan_of_which_the_crowded_images_alone_were_labelled(world):
     site, plan = world
     found = plan.found
