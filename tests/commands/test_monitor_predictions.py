@@ -195,6 +195,21 @@ def hourly(k):
     return f"{START + timedelta(hours=k):%Y-%m-%d %H:%M:%S}"
 
 
+def test_a_camera_whose_picture_stands_still_sends_images_and_a_copy_of_one_time_counts_once(
+    site, boxes, monitor
+):
+    """Its later images were copies of the first, so that its windows ended there."""
+    still = [box for box in boxes["roof"] if box["image_id"] == boxes["roof"][0]["image_id"]]
+    names = [f"2026-03-{day:02}/{hour:02}-00.jpg" for day in (1, 2, 3) for hour in range(8, 16)]
+    rows = [{**box, "file_name": name} for name in [*names, f"copy/{names[0]}"] for box in still]
+    (site / "still").mkdir()
+    (site / "still" / "gate.json").write_text(json.dumps(rows))
+    assert monitor("--by", "day", predictions="still") == 0
+    windows = pd.read_parquet(site / "work" / "windows.parquet").set_index("window")
+    of_days = dict.fromkeys(("2026-03-01", "2026-03-02", "2026-03-03"), 8)
+    assert windows["n_images"].to_dict() == of_days
+
+
 def test_one_time_for_all_images_is_that_of_the_export(site, boxes, monitor, capsys):
     path = site / "sites" / "roof.json"
     path.write_text(json.dumps(document([boxes["roof"]], times=lambda k: "2026-03-02T08:00:00Z")))

@@ -74,6 +74,8 @@ UNKNOWN = [None] * 3
         (["cam_2.jpg", "cam_1.jpg", "copy/cam_1.jpg"], [2]),
         (["cam_1.jpg", "cam_1.jpg", "cam_2.jpg"], [1]),  # a file under two ids
         (["cam_1.jpg", "cam_2.jpg", "cam_2.jpg"], [2]),
+        # a time that a name holds is that of its image
+        (["2026-03-01/23-45.jpg", "2026-03-02/00-00.jpg", "old/2026-03-01/23-45.jpg"], [2]),
     ],
 )
 def test_names(names, later):
