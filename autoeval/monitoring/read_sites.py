@@ -174,7 +174,8 @@ def find_results(
                 "but there is none."
             )
         files.append(ResultsFile(path / name, called, of_reference, listing, folder))
-    for file, next_file in pairwise(files):
+    # a name between them may hold the same name and more: gate.json, gate.2.json, gate.parquet
+    for file, next_file in pairwise(sorted(files, key=lambda file: file.name)):
         if file.name == next_file.name:
             raise InputError(
                 f"{file.path} and {next_file.path} are results of one name: keep one of them."

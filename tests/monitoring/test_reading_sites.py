@@ -2,7 +2,8 @@
 
 import pytest
 
-from autoeval.monitoring.read_sites import _warnings
+from autoeval.errors import InputError
+from autoeval.monitoring.read_sites import _warnings, find_results
 from autoeval.words import Notice, codes_of
 
 
@@ -28,3 +29,13 @@ def noted(*texts):
 def test_a_kind_of_warning_of_many_files_is_one_line(texts, expected):
     shown = list(_warnings(noted(*texts)))
     assert shown == expected and {notice.code for notice in shown} == {"low-scores-missing"}
+
+
+def test_two_results_of_one_name_are_refused_whatever_lies_between_them(tmp_path):
+    """Of the second one the boxes replaced those of the first, in every run."""
+    for name in ("gate.json", "gate.night.json", "gate.parquet"):
+        (tmp_path / name).write_text("[]")
+    with pytest.raises(InputError, match=r"gate\.json and .*gate\.parquet"):
+        find_results(tmp_path)
+    (tmp_path / "gate.parquet").unlink()
+    assert [file.name for file in find_results(tmp_path)] == ["gate", "gate.night"]
