@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -35,6 +36,8 @@ from autoeval.io.image_lists import (
     STANDARD_INPUT,
     ImageFile,
     content_digest,
+    is_pattern,
+    listed_names,
     natural_order,
     read_image_list,
     walk,
@@ -181,6 +184,19 @@ def find_results(
                 f"{file.path} and {next_file.path} are results of one name: keep one of them."
             )
     return files
+
+
+def _list_stamp(path: Path) -> str:
+    """Return what changes with a list of images: of a pattern and of a folder their names."""
+    names = list[str]()
+    with suppress(InputError):  # which the file that it belongs to raises again
+        if path.is_dir():
+            names = sorted(walk(path))
+        elif is_pattern(path):
+            names = listed_names(path)
+        elif os.fspath(path) == STANDARD_INPUT:
+            names = [image.file_name for image in _images(path, path_stamp(path))]
+    return f"{path_stamp(path)} {hashlib.sha256(repr(names).encode()).hexdigest()[:20]}"
 
 
 @lru_cache(1)
@@ -354,10 +370,12 @@ def read_results(
     # another fit leaves out other boxes, and has another floor
     how = repr((reader.looks, predictions.columns, predictions.complete))
     read_as = hashlib.sha256(how.encode()).hexdigest()[:20]
+    of_lists = {path: _list_stamp(path) for path in {file.image_list for file in files} if path}
     stamps = {}  # sizes and times of the files, and how they are read: another one means read again
     for file in files:
-        together = (file.path, file.image_list, file.reference)
-        stamps[file.name] = "; ".join([*(path_stamp(path) for path in together if path), read_as])
+        together = [path_stamp(path) for path in (file.path, file.reference) if path]
+        together += [of_lists[file.image_list]] if file.image_list else []
+        stamps[file.name] = "; ".join([*together, read_as])
     changed = [file for file in files if notes.get(file.name, {}).get("stamp") != stamps[file.name]]
     observed = _images_of_files(files, store.index()["name"]) if changed else {}
     with progress_bar(len(changed), "reading results files", unit="file") as bar:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -256,6 +257,31 @@ def test_a_site_half_of_which_was_not_run_counts_all_its_images_and_is_warned_of
     codes = [notice.code for notice in result.warnings]
     assert result["roof"].n_images == 60
     assert ("images-not-covered" in codes) == warned
+
+
+@pytest.mark.parametrize("images", ["sites/*/*/*.jpg", "sites"])
+def test_new_images_without_a_box_count_where_results_stay_as_they_are(
+    world, tmp_path, monkeypatch, images
+):
+    """The file was not read again, since a pattern or a folder has no size and time of its own."""
+    monkeypatch.chdir(tmp_path)
+    rows = json.loads((world / "sites/roof.json").read_text())
+    names = sorted({row["file_name"] for row in rows})[:20]
+    rows = [
+        {**row, "file_name": f"roof/day/{Path(row['file_name']).name}"}
+        for row in rows
+        if row["file_name"] in names
+    ]
+    (tmp_path / "all.json").write_text(json.dumps(rows))
+    folder, counts = tmp_path / "sites/roof/day", []
+    folder.mkdir(parents=True)
+    for new in ([Path(name).name for name in names], [f"dark{k}.jpg" for k in range(10)]):
+        for name in new:
+            (folder / name).touch()
+        options = {"work_dir": tmp_path / "work", "by": "every:10", "depth": 1}
+        result = autoeval.monitor(world / "fit", "all.json", images=images, **options)
+        counts.append(int(result.windows()["n_images"].sum()))
+    assert counts == [20, 30]
 
 
 def test_a_pattern_lists_the_images_of_each_run(world, tmp_path, monkeypatch):
