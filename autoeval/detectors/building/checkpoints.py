@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import pickle
@@ -24,13 +25,15 @@ PREFIXES = ("modelzoo://", "torchvision://")
 HOLDERS = ("state_dict", "model")
 WRAPPED = re.compile(r"^(module|model)\.")
 """What a wrapper around the detector puts before the names of its weights."""
+HASHED = re.compile(r"-([a-f0-9]{8,})\.")
+"""The hash in the name of a file that is published; ``epoch-12.pth`` has none."""
 
 
 def find_checkpoint(source: str) -> Path:
     """Return the local file of a checkpoint, downloading it from an address.
 
-    Downloads go to torch's hub cache, where mmengine looks for them and leaves them too, and are
-    checked against the hash in the file's name, where it has one.
+    Downloads go to torch's hub cache. A file whose name has a hash is checked against it, and lies
+    where mmengine looks for it and leaves it, too; of any other the name is of its whole address.
 
     Parameters
     ----------
@@ -52,11 +55,13 @@ def find_checkpoint(source: str) -> Path:
 
 def _download(address: str) -> Path:
     name = Path(urlparse(address).path).name
+    hash_in_name = HASHED.search(name)
+    if hash_in_name is None:  # the ``best.pth`` of another training is another file
+        name = f"{hashlib.sha256(address.encode()).hexdigest()[:8]}_{name}"
     path = Path(torch.hub.get_dir()) / "checkpoints" / name
     if path.is_file():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    hash_in_name = torch.hub.HASH_REGEX.search(name)
     try:
         torch.hub.download_url_to_file(
             address, str(path), hash_in_name.group(1) if hash_in_name else None
@@ -148,7 +153,7 @@ def _history_statistic(owner: Any, name: str) -> Any:
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
-    """Fill a model with weights by name, a leading ``module.`` or ``model.`` left out.
+    """Fill a model with weights by name, without what wrappers put before it.
 
     Weights that the model has no place for, such as those of a mask head, are reported in a
     warning.

@@ -128,10 +128,23 @@ def test_download_once(server, tmp_path, monkeypatch):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
     save(folder / "tiny.pth", {"state_dict": WEIGHTS})
     path = find_checkpoint(f"{address}/tiny.pth")
-    assert path == tmp_path / "home" / "hub" / "checkpoints" / "tiny.pth"
+    assert path.parent == tmp_path / "home" / "hub" / "checkpoints"
+    assert path.name.endswith("_tiny.pth")
     assert set(read_checkpoint(path)["state_dict"]) == set(WEIGHTS)
     (folder / "tiny.pth").unlink()
     assert find_checkpoint(f"{address}/tiny.pth") == path
+
+
+@pytest.mark.parametrize("name", ["best.pth", "epoch-12.pth"])
+def test_files_of_one_name_at_two_addresses_are_two(name, server, tmp_path, monkeypatch):
+    """And what stands behind a hyphen is no hash if it is shorter than those that are published."""
+    folder, address = server
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
+    for k in (1, 2):
+        (folder / f"run{k}").mkdir()
+        save(folder / f"run{k}" / name, {"state_dict": {"w": torch.tensor([k])}})
+        content = read_checkpoint(find_checkpoint(f"{address}/run{k}/{name}"))
+        assert content["state_dict"]["w"].tolist() == [k]
 
 
 def test_a_download_that_fails_says_what_to_do(server, tmp_path, monkeypatch):
