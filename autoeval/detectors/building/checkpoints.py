@@ -23,7 +23,7 @@ STATISTICS = ("current", "max", "mean", "min")
 SHOWN = 3
 PREFIXES = ("modelzoo://", "torchvision://")
 HOLDERS = ("state_dict", "model")
-WRAPPED = re.compile(r"^(module|model)\.")
+WRAPPED = re.compile(r"^(module|model|_orig_mod)\.")
 """What a wrapper around the detector puts before the names of its weights."""
 HASHED = re.compile(r"-([a-f0-9]{8,})\.")
 """The hash in the name of a file that is published; ``epoch-12.pth`` has none."""

@@ -158,7 +158,7 @@ def test_a_download_that_fails_says_what_to_do(server, tmp_path, monkeypatch):
     assert not list((tmp_path / "home" / "hub" / "checkpoints").iterdir())
 
 
-@pytest.mark.parametrize("wrapped", ["", "module.", "model.", "module.model."])
+@pytest.mark.parametrize("wrapped", ["", "module.", "model.", "module.model.", "_orig_mod."])
 def test_weights_fill_the_model(wrapped):
     model = torch.nn.Linear(3, 2)
     load_weights(model, {f"{wrapped}{name}": value for name, value in WEIGHTS.items()}, Path("a"))
