@@ -462,9 +462,10 @@ def _parse(piece: bytes, form: _Form, *, in_lines: bool) -> RawColumns | None:
         entries = table["all"].combine_chunks().values
     names = ["category" if name == form.word else name for name in form.fields.names]
     columns = dict(zip(names, entries.flatten(), strict=True))
-    if "bbox" in columns and columns["bbox"].null_count and OUTLINE in piece:
+    raw = _columns_of_arrow(columns)
+    if OUTLINE in piece and np.isnan(raw.xywh).all(axis=1).any():
         return None  # boxes around polygons and masks are found one by one
-    return _columns_of_arrow(columns)
+    return raw
 
 
 def _read_list(path: Path, *, zipped: bool) -> Iterator[RawColumns]:

@@ -111,6 +111,15 @@ def test_irregular_entries_are_read_as_regular_ones(tmp_path, monkeypatch, suffi
     assert_columns(read, [*rows[:20], plain, *rows[20:]])
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES[:2])
+@pytest.mark.parametrize("bbox", [{}, {"bbox": None}, {"bbox": []}])
+def test_an_entry_without_a_box_has_that_around_its_outline(tmp_path, suffix, bbox):
+    rows = [{k: v for k, v in row.items() if k != "bbox" or i} for i, row in enumerate(boxes(5))]
+    rows[0] |= {**bbox, "segmentation": [[1, 2, 30, 4, 5, 60.5]]}
+    read = read_numbered(write(tmp_path, suffix, rows))
+    assert len(read) == 5 and read.boxes[0].tolist() == [1, 2, 30, 60.5]
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_bad_entries_are_counted_in_each_format(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(formats, "PIECE", 800)
