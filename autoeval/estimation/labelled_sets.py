@@ -35,13 +35,14 @@ from autoeval.io.labels.content import (
     ignoring_unchecked,
     labelled_boxes,
 )
-from autoeval.io.predictions.category_words import as_spelt, numbered_by_labels
+from autoeval.io.predictions.category_words import as_spelt, known_spellings, numbered_by_labels
 from autoeval.io.predictions.covered_images import (
     copies,
     copies_left_out,
     unseen_images,
 )
 from autoeval.io.predictions.reading import unknown_sizes
+from autoeval.io.tasks.seed_set import checked_mapping
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
@@ -253,22 +254,27 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
     if lost:
         raise InputError(f"No predictions of the sites {', '.join(lost)}: expected NAME.json.")
     words = {**{name: name for name in task.categories}, **task.detector_mapping}
-    return [
-        _with_files(
+    sites = []
+    for seed_set in task.seed_sets:
+        content = read_labels(
+            seed_set.labels,
+            None if is_coco_file(seed_set.labels, seed_set.layout) else seed_set.img_dir,
+            layout=seed_set.layout,
+            options=seed_set.options,
+        )
+        mapping: Mapping[str, str] = words
+        if seed_set.mapping is not None:
+            mapping = checked_mapping(content, task.categories, seed_set.mapping)
+        site = _with_files(
             seed_set.name,
-            read_labels(
-                seed_set.labels,
-                None if is_coco_file(seed_set.labels, seed_set.layout) else seed_set.img_dir,
-                layout=seed_set.layout,
-                options=seed_set.options,
-            ),
+            content,
             files[seed_set.name],
             group=seed_set.group,
             words=words,
-            label_words=seed_set.mapping or words,
+            label_words=mapping,
         )
-        for seed_set in task.seed_sets
-    ]
+        sites.append(site)
+    return sites
 
 
 def _with_files(
@@ -308,11 +314,14 @@ def _with_files(
         label_words = {**{name: name for name in categories}, **words}
     if label_words is not None:
         content = as_spelt(content, [*label_words])
+    # The labels of a task may spell words otherwise than the detector, whose they are here.
+    spelt = known_spellings(content.categories, [*words])
+    detector_words = [spelt.get(word, word) for word in content.categories]
     in_order = tuple(str(k) for k in range(len(content.categories)))
     # VOC files and words in tables have no order, in which a number could be a place.
     has_order = content.lists_categories or len(in_order) == 1
-    numbers_of_labels = content.numbers or (in_order if has_order else content.categories)
-    numbers = dict(zip(numbers_of_labels, content.categories, strict=True))
+    numbers_of_labels = content.numbers or (in_order if has_order else detector_words)
+    numbers = dict(zip(numbers_of_labels, detector_words, strict=True))
     site = files.read(content.images, where=str(content.path), numbers=numbers)
     floor = check_floor(site.boxes, str(files.name), complete=files.complete)
     truth = labelled_boxes(content, categories, label_words, site.boxes.images)

@@ -71,6 +71,53 @@ def test_named_categories_of_labels_are_those_of_a_task_of_one_source(tmp_path):
     assert set(found.per_category) == {"hard", "easy"}
 
 
+WORDS = {"thing 1": "easy", "thing 2": "easy", "thing 6": "hard", "thing 5": "hard"}
+
+
+@pytest.mark.parametrize(
+    ("respelt", "has_words"),
+    [
+        *((str, True), (str, False), (str.upper, True), (str.upper, False)),
+        (lambda word: word.removeprefix("thing "), True),  # numbers, as of YOLO without names
+    ],
+)
+def test_words_that_a_mapping_names_are_those_of_the_labels_alone(tmp_path, respelt, has_words):
+    """Boxes of car were left out where labels have Car: a fit of .38 was one of .10."""
+    labels, boxes = write_world(tmp_path, "dawn", seed=0, skill=0.8, n_categories=7)
+    document, rows = json.loads(labels.read_text()), json.loads(boxes.read_text())
+    words = {category["id"]: category["name"] for category in document["categories"]}
+    if has_words:
+        rows = [{**row, "category": words[row["category_id"]]} for row in rows]
+    (tmp_path / "predictions").mkdir()
+    (tmp_path / "predictions/dawn.json").write_text(json.dumps(rows))
+    usual = autoeval.fit(
+        labels, boxes, categories={"hard": list(WORDS)[2:], "easy": list(WORDS)[:2]}
+    )
+
+    for category in document["categories"]:
+        category["name"] = respelt(category["name"])
+    labels.write_text(json.dumps(document))
+    mapping = {respelt(word): name for word, name in WORDS.items()}
+    numbers = {int(word) if word.isdecimal() else word: name for word, name in mapping.items()}
+    seed_set = {"name": "dawn", "labels": labels.name, "mapping": numbers}
+    (tmp_path / "task.py").write_text(f"{TASK}seed_sets = [{seed_set}]")
+    by_task = autoeval.fit_task(tmp_path / "task.py", tmp_path / "predictions")
+    columns = ["category", "mAP", "n_images", "n_boxes"]
+    assert by_task.table_[columns].equals(usual.table_[columns])
+
+
+@pytest.mark.parametrize("mapping", [{}, {"thing 1": "easy", "thingy": "hard"}, {"thing 1": "x"}])
+def test_a_mapping_that_does_not_fit_labels_or_task_is_refused(tmp_path, mapping):
+    """With a word misspelt its objects were none, and boxes on them wrong."""
+    labels, boxes = write_world(tmp_path, "dawn", seed=0, skill=0.8, n_categories=7)
+    (tmp_path / "predictions").mkdir()
+    boxes.rename(tmp_path / "predictions/dawn.json")
+    seed_set = {"name": "dawn", "labels": labels.name, "mapping": mapping}
+    (tmp_path / "task.py").write_text(f"{TASK}seed_sets = [{seed_set}]")
+    with pytest.raises(autoeval.InputError, match="The mapping of"):
+        autoeval.fit_task(tmp_path / "task.py", tmp_path / "predictions")
+
+
 def test_a_source_with_hardly_a_right_box_is_warned_of_and_all_such_are_refused(
     command, tmp_path, capsys
 ):

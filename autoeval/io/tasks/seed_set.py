@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -220,17 +220,40 @@ def _mapping(
     words: Mapping[str, str] | None,
 ) -> dict[str, str]:
     """Return the category of the task for each category of the labels that counts."""
-    has = listed(content.categories, most=100) or "none"
-    if mapping is None:
-        words = {**{category: category for category in categories}, **(words or {})}
-        chosen = {word: words[word] for word in content.categories if word in words}
-        if not chosen:
-            raise InputError(
-                f"None of the categories of {content.path} ({has}) is one of "
-                f"{listed(words, most=20)}. Say with `mapping` what they are in the task."
-            )
-        return chosen
+    if mapping is not None:
+        return checked_mapping(content, categories, mapping)
+    words = {**{category: category for category in categories}, **(words or {})}
+    chosen = {word: words[word] for word in content.categories if word in words}
+    if not chosen:
+        raise InputError(
+            f"None of the categories of {content.path} "
+            f"({listed(content.categories, most=100) or 'none'}) is one of "
+            f"{listed(words, most=20)}. Say with `mapping` what they are in the task."
+        )
+    return chosen
+
+
+def checked_mapping(
+    content: LabelSet, categories: Sequence[str], mapping: Mapping[Any, str]
+) -> dict[str, str]:
+    """Return the mapping of a seed set, by words, or refuse one that does not fit its labels.
+
+    Parameters
+    ----------
+    content : LabelSet
+        The labels.
+    categories : sequence of str
+        Of the task.
+    mapping : mapping of str to str
+        Category of the task for each category of the labels, which may be a number.
+
+    Raises
+    ------
+    InputError
+        If it is empty, or names a category that the labels or the task do not have.
+    """
     chosen = {str(word): category for word, category in mapping.items()}
+    has = listed(content.categories, most=100) or "none"
     absent = [name for name in chosen if name not in content.categories]
     if absent or not chosen:
         raise InputError(
