@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from autoeval.accuracy.coco_evaluation import match_detections
 from autoeval.counting.binning import CountBins, released_bins
 from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
 from autoeval.detections import Detections
@@ -27,6 +29,7 @@ class CountingErrorSettings:
         counts from 0 to 1000.
     """
 
+    revision: ClassVar[int] = 2
     score_thr: float = 0.3
     edges: tuple[float, ...] = EDGES
 
@@ -38,7 +41,8 @@ class CountingErrorSettings:
 class CountingError:
     """Error of a detector as a counter over a set of images, all categories of the task together.
 
-    Boxes that mark a crowd stand for an unknown number of objects and do not count.
+    Boxes that mark a crowd, or an area to ignore, stand for an unknown number of objects and do not
+    count, nor do detections that COCO's evaluation ignores since half of them lies there.
 
     Parameters
     ----------
@@ -60,12 +64,20 @@ class CountingError:
         detections : Detections
             What was detected on it.
         boxes, labels : ndarray of shape (M, 4) and (M,)
-            True boxes, of which the number is read alone.
+            True boxes, and their categories.
         iscrowd : ndarray of shape (M,), bool
             Which of them mark crowds.
         """
-        self._counted.append(len(detections.above(self.settings.score_thr)))
-        self._true.append(int(np.sum(~np.asarray(iscrowd, bool))))
+        counted, crowd = detections.above(self.settings.score_thr), np.asarray(iscrowd, bool)
+        ignored = np.zeros(0, bool)
+        if crowd.any():
+            counted = counted[np.lexsort((-counted.scores, counted.labels))]
+            _, ignored = match_detections(
+                counted.boxes, counted.labels, boxes, np.asarray(labels), crowd=crowd
+            )
+            ignored = ignored[0]  # at an IoU of .5
+        self._counted.append(len(counted) - int(ignored.sum()))
+        self._true.append(int(np.sum(~crowd)))
 
     def compute(self) -> dict[str, float]:
         r"""Return the error over all images seen; NaN where there are none.

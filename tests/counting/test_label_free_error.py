@@ -63,6 +63,19 @@ def test_crowds_are_not_counted_and_nothing_has_no_error():
     assert figures["count_mae"] == 0.5 and math.isnan(figures["count_relative_mae"])
 
 
+def test_detections_in_an_area_to_ignore_count_as_little_as_its_objects():
+    """Two cars are labelled and found; of the three boxes in the ignored half nothing is known."""
+    true = np.array([[0.0, 0, 10, 10], [20, 0, 30, 10], [100, 0, 200, 100]])
+    left = np.array([0.0, 20, 110, 130, 150, 160])
+    found = np.stack([left, np.zeros(6), left + 10, np.full(6, 10)], axis=1)
+    detections = Detections(found, np.full(6, 0.9), np.array([0, 0, 0, 0, 0, 1]))
+    measure = CountingError()
+    measure.update(detections, true, np.zeros(3, int), np.array([False, False, True]))
+    assert measure.compute()["count_mae"] == 1  # the box of another category is one too many
+    pools = [ScoredSettings(measures=measures) for measures in ((CountingErrorSettings(),), ())]
+    assert pools[0].kept_with != pools[1].kept_with  # rows of earlier numbers are made again
+
+
 def test_the_settings_survive_being_written_as_json():
     described = ScoredSettings(measures=(CountingErrorSettings(0.5),)).to_dict()
     assert described["measures"] == ({"score_thr": 0.5, "edges": EDGES},)

@@ -19,7 +19,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from typing_extensions import Self
@@ -138,7 +138,15 @@ class Measure(Protocol):
 
 
 class MeasureSettings(Protocol):
-    """A dataclass of plain values that makes a measure for each set of images."""
+    """A dataclass of plain values that makes a measure for each set of images.
+
+    Attributes
+    ----------
+    revision : int
+        To be raised by whoever changes its numbers, as that of a `Score`.
+    """
+
+    revision: ClassVar[int]
 
     def make(self) -> Measure:
         """Make a measure that has seen nothing."""
@@ -199,7 +207,9 @@ class ScoredSettings(PassSettings):
     @property
     def kept_with(self) -> Mapping[str, Any]:
         """What evidence that is kept depends on beside `Observer.context`."""
-        return {"wants": self.wants, "repeats": self.repeats}
+        kept = {"wants": self.wants, "repeats": self.repeats}
+        revisions = [measure.revision for measure in self.measures]
+        return kept | ({"measures": revisions} if revisions else {})
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested plain values; what is not measured or not given is not mentioned.
