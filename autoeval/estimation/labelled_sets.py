@@ -598,11 +598,11 @@ def _observed(
     )
     site = with_seen_by_reference(site, observer.settings.reference, samples)
     kept = {image.image_id for image in site.boxes.images}
-    seen_images = [image.image_id in kept for image in own.boxes.images]
-    labelled = set_of_detector(site, own.boxes.on_images(seen_images))
-    if site.reference is None or not len(site.reference):
+    own = own.on_images([image.image_id in kept for image in own.boxes.images])
+    labelled = set_of_detector(site, own.boxes)
+    if own.reference is None or not len(own.reference):
         return labelled
-    looks = replace(labelled.looks, reference_floor=site.reference.floor)
+    looks = replace(labelled.looks, reference_floor=own.reference.floor)
     return replace(labelled, looks=looks)
 
 

@@ -232,10 +232,13 @@ def test_boxes_of_other_words_are_known_and_do_not_count_as_with_files(tmp_path,
     few.write_text(json.dumps({**content, **of_rows}))
     boxes = tmp_path / "boxes.parquet"
     autoeval.detect(BrightnessDetector(), images, boxes)
-    run = autoeval.fit(few, BrightnessDetector(), img_dir=images, categories=categories)
-    by_files = autoeval.fit(few, boxes, categories=categories)
+    detector = autoeval.Detector(BrightnessDetector(), reference=boxes)
+    run = autoeval.fit(few, detector, img_dir=images, categories=categories)
+    given = autoeval.Predictions(boxes, reference=boxes)
+    by_files = autoeval.fit(few, given, categories=categories)
     assert run.looks_.floor == by_files.looks_.floor < 0.2 < run.sites_.sets[0].boxes.floor
-    for name in ("n_boxes", "most_boxes", "highest", "frequencies", "confident"):
+    of_all_boxes = ["n_boxes", "most_boxes", "highest", "frequencies", "confident"]
+    for name in [*of_all_boxes, "reference_floor"]:
         assert getattr(run.looks_, name) == getattr(by_files.looks_, name)
     columns = ["category", "n_boxes", "expected_ap", "mAP", "mAP50"]
     assert run.table_[columns].values.tolist() == by_files.table_[columns].values.tolist()
