@@ -292,7 +292,7 @@ def difference_estimate(
     inverse inclusion probabilities over their sum: Hájek). The sum runs over K clusters; each image
     is its own where none are given, and the formula is then :math:`(1 - k/N)\, s^2(r) / k`.
     :math:`\lambda` is 1 for fewer than `MANY` labels; above, cov(IF, IFᵖ) / var(IFᵖ), clipped to
-    [0, 1], each image by the slope of the others (cross-fitted); one mean slope in the value, so
+    [0, 1], each image by the slope of other clusters (cross-fitted); their mean in the value, so
     that all labels give the statistic itself. Without a prediction this is the estimate from
     labels alone. It holds for any asymptotically linear statistic. Sources:
     Angelopoulos et al. 2023 (PPI), 2311.01453 (PPI++); Särndal et al. 1992, section 6.3.
@@ -400,7 +400,7 @@ def difference_terms(
     shares = np.full(k, 1 / k) if weights is None else weights / weights.sum()
     rest, correction = influence, 0.0
     if predicted is not None:
-        slope = slopes(influence, predicted)
+        slope = slopes(influence, predicted, sample.clusters)
         if n_holding is not None:
             # an average precision exists in samples that hold an object alone: among these the mean
             # of the predicted influence is not 0, and the correction by it would be a bias
@@ -414,7 +414,9 @@ def difference_terms(
     return terms, correction
 
 
-def slopes(influence: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+def slopes(
+    influence: np.ndarray, predicted: np.ndarray, clusters: np.ndarray | None = None
+) -> np.ndarray:
     """Return λ for each labelled image, (k,); see `difference_estimate`.
 
     Parameters
@@ -422,15 +424,25 @@ def slopes(influence: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     influence, predicted : ndarray of shape (k,)
         Influence of the labelled images, and its prediction. A slope is 1 where the prediction does
         not vary.
+    clusters : ndarray of shape (k,), int, optional
+        See `LabelledSample`.
     """
     k = len(influence)
     if k < MANY:
         return np.ones(k)
-    # each image by a slope that has not seen it: one fitted on the same images follows their noise,
-    # and the variance that it leaves is too small (cross-fitting: Chernozhukov et al. 2018)
-    fold, fitted = np.arange(k) % FOLDS, np.ones(FOLDS)
+    # each image by a slope that has seen neither it nor its cluster: one fitted on the same images
+    # follows their noise, and the variance that it leaves is too small (cross-fitting:
+    # Chernozhukov et al. 2018)
+    number, fitted = np.arange(k), np.ones(FOLDS)
+    if clusters is not None:  # numbered as they appear: the order of a pool changes nothing
+        _, first, at = np.unique(clusters, return_index=True, return_inverse=True)
+        number = np.argsort(np.argsort(first))[at]
+    fold = number % FOLDS
     for f in range(FOLDS):
-        (_, covariance), (_, variance) = np.cov(influence[fold != f], predicted[fold != f])
+        others = fold != f
+        if others.sum() < 2:
+            continue
+        (_, covariance), (_, variance) = np.cov(influence[others], predicted[others])
         if variance > 0:
             fitted[f] = np.clip(covariance / variance, 0.0, 1.0)
     return fitted[fold]
