@@ -23,6 +23,7 @@ OBJECTS = ("torchvision.models.detection.",)
 PREFIX = "torchvision:"
 # What boxes depend on besides weights and modules, by the names of attributes.
 OF_HEAD = ("score_thresh", "nms_thresh", "detections_per_img", "topk_candidates")
+BOX_THRESHOLDS = ("score_thresh", "box_score_thresh")  # as options; another is of proposals
 OF_PROPOSALS = ("score_thresh", "nms_thresh", "min_size", "_pre_nms_top_n", "_post_nms_top_n")
 OF_TRANSFORM = ("fixed_size", "size_divisible", "_skip_resize")  # sizes and means: in its text
 OF_BOX_CODER = ("weights",)  # ``bbox_reg_weights``, by which offsets are divided
@@ -45,8 +46,8 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     """Build a model with the weights of a file, or the newest that torchvision publishes for it.
 
     Options are keyword arguments of torchvision's function of that name, such as ``num_classes``,
-    ``min_size`` or ``box_score_thresh``; boxes are given from a score of .01 on unless one of them
-    ends with ``score_thresh``.
+    ``min_size`` or ``box_score_thresh``; boxes are given from a score of .01 on unless that, or
+    ``score_thresh`` of a model of one stage, is among them.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     if not spec.checkpoint:  # around its own weights torchvision builds other norms, of another eps
         model = get_model(name, weights=published, **options)
     part = _post_processing(model)
-    if not any(option.endswith("score_thresh") for option in options):
+    if options.keys().isdisjoint(BOX_THRESHOLDS):
         part.score_thresh = min(part.score_thresh, LOW_SCORE)
     return from_torchvision(model.to(usable_device(spec.device)), spec.words)
 

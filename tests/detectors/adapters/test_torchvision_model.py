@@ -101,6 +101,10 @@ def test_a_checkpoint_of_other_categories(tmp_path):
     model.roi_heads.score_thresh = 0.01
     images = scenes(2)
     assert_same(detector.observe(images, list("ab")), own_boxes(model, images), images)
+    given["rpn_score_thresh"] = 0.0  # of proposals
+    assert DetectorSpec(spec.name, **loading, **named, cfg_options=given)().settings == {
+        **detector.settings, "rpn.score_thresh": 0.0
+    }  # fmt: skip
     given["box_score_thresh"] = 0.2
     higher = DetectorSpec(spec.name, **loading, **named, cfg_options=given)()
     assert higher.settings["score_thresh"] == 0.2
