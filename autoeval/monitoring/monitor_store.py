@@ -142,8 +142,8 @@ def copied_in_files(index: pd.DataFrame) -> pd.Series:
     index : DataFrame
         N rows of `MonitorStore.index`, with the name of each file behind its stamp.
     """
-    parts = index["stamp"].str.partition(" ")
-    content, file = parts[0], parts[2]
+    parts = index["stamp"].str.split(" ", n=1)
+    content, file = parts.str[0], parts.str[1].fillna("")
     first = file.groupby([index["site"], content]).transform("first")
     return index["found"] & (file != first)
 

@@ -301,6 +301,13 @@ def test_images_of_one_file_count_as_in_an_estimate(world, tmp_path):
     assert abs(site.value - expected.value) < 1e-12
 
 
+def test_files_of_which_none_can_be_read_are_refused_with_the_reason(world, tmp_path):
+    (tmp_path / "sites").mkdir()
+    (tmp_path / "sites/gate.json").write_text("{")
+    with pytest.raises(InputError, match=r"No image of any site.*gate"):
+        run(world, tmp_path)
+
+
 def things(images):
     """Three sure boxes and two unsure ones in every image."""
     corners = [[4.0 + 12 * k, 5, 12 + 12 * k, 14 + k] for k in range(5)]
