@@ -176,6 +176,8 @@ def monitor(
     check_names(boxes, ResultsOptions)
     if images is None and predictions is None:
         raise InputError("Expected --images ROOT, or --predictions PATH.")
+    if alarm_on not in (None, "changed"):
+        raise InputError(f"Expected --alarm-on changed, or none, but got {alarm_on!r}.")
     fitted = load_estimator(estimator, target, score_thr, iou)
     settings = MonitorSettings(
         by=by,

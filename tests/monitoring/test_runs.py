@@ -308,6 +308,13 @@ def test_files_of_which_none_can_be_read_are_refused_with_the_reason(world, tmp_
         run(world, tmp_path)
 
 
+@pytest.mark.parametrize("alarm_on", ["Changed", "fell", ["changed"]])
+def test_an_alarm_on_something_else_is_refused_in_python_too(world, tmp_path, alarm_on):
+    """No alarm was raised on boxes that changed, in silence."""
+    with pytest.raises(InputError, match="--alarm-on changed"):
+        run(world, tmp_path, alarm_on=alarm_on)
+
+
 def things(images):
     """Three sure boxes and two unsure ones in every image."""
     corners = [[4.0 + 12 * k, 5, 12 + 12 * k, 14 + k] for k in range(5)]
