@@ -320,6 +320,7 @@ def observe_site(
             *copies_taken,
             *unreadable_warning(lost, len(samples)),
             *identity_warnings(detector),
+            *identity_warnings(getattr(observer.settings.reference, "detector", None)),
         ),
         backbone=detector.backbone,
         evidence=tuple(evidence),

@@ -266,7 +266,12 @@ class PublishedEstimator:
         fitted_pass.check_context(observer.context())
         site = scored_site(keeping(observer, keep or run.keeping(None)), pictures, watch=watch)
         repeated = self.looks_.warnings if self.looks_ else ()
-        warnings = (*site.warnings, *repeated, *identity_warnings(run.loaded))
+        warnings = (
+            *site.warnings,
+            *repeated,
+            *identity_warnings(run.loaded),
+            *identity_warnings(getattr(reference, "detector", None)),
+        )
         return self.predict_site(replace(site, warnings=warnings))
 
     def predict_site(self, site: Site) -> PublishedEstimate:

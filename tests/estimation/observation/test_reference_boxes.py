@@ -13,6 +13,7 @@ from brightness import BRIGHT, BrightnessDetector, write_table
 from autoeval import Detector, fit
 from autoeval.api.options import given_boxes_of
 from autoeval.detections import Detections
+from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -95,6 +96,17 @@ def test_another_reference_than_that_of_the_fit_is_refused_where_both_are_run(ta
     assert fitted.predict(references[1], images=table[1]).value > 0
     with pytest.raises(InputError, match="reference: fitted with 'sharp 1', now 'sharp 2'"):
         fitted.predict(references[2], images=table[1])
+
+
+@pytest.mark.parametrize(("settings", "codes"), [(None, 1), ({"size": 1}, 0)])
+def test_an_estimate_notes_a_reference_that_states_nothing(table, settings, codes):
+    def find(images):
+        return [[[0, 0, 9, 9]]] * len(images), [[0.9]] * len(images), [["cup"]] * len(images)
+
+    reference = DetectorReference(BlackBoxDetector(find, ["cup"], settings=settings))
+    run = Detector(BrightnessDetector(), reference=reference)
+    estimate = fit(table[0], run, img_dir=table[1]).predict(run, images=table[1])
+    assert [w.code for w in estimate.warnings].count("detector-not-identified") == codes
 
 
 def test_words_of_a_reference_may_be_spelt_otherwise_than_those_of_the_detector(table):
