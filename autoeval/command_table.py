@@ -82,7 +82,7 @@ GROUPS = {
             "autoeval.stability.commands.build_metaset:build_metaset",
         ),
         "reproduce bos": Command(
-            "make the tables of the paper on box stability, printed figures beside",
+            "make the tables of the paper on box stability, compared with print",
             "autoeval.stability.commands.reproduce_bos:reproduce_bos",
         ),
     },
@@ -144,11 +144,11 @@ GROUPS = {
             "autoeval.counting.commands.reproduce:reproduce_binned",
         ),
         "reproduce capture": Command(
-            "make the tables of CAPTURe, printed figures beside",
+            "make the tables of CAPTURe, compared with print",
             "autoeval.counting.commands.reproduce:reproduce_capture",
         ),
         "reproduce praco": Command(
-            "make the tables of PrACo, printed figures beside",
+            "make the tables of PrACo, compared with print",
             "autoeval.counting.commands.reproduce:reproduce_praco",
         ),
     },

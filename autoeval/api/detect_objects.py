@@ -73,7 +73,7 @@ def detect(
         Frames of videos: 2s for one in so many seconds, or every Nth.
     work_dir : path-like, optional
         Keeps what was observed, so that a run that was killed goes on where it was, and images that
-        are new are all that is run next time. Without it nothing is kept.
+        are new are all that is run next time. In Python nothing is kept without it.
     **run
         See `autoeval.api.options.DetectorOptions`.
 

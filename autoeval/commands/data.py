@@ -141,14 +141,14 @@ def convert_labels(
     """
     from autoeval.io.coco import write_coco
     from autoeval.io.labels.any_format import load_labels
-    from autoeval.words import counted, listed, printable
+    from autoeval.words import counted, listed, printable, warning_lines
 
     for name in {"path", "img_dir", "layout"} & set(option or {}):
         raise InputError(f"--option {name}=VALUE is no option of a format: see --help.")
     content = load_labels(labels, img_dir, layout=layout, **(option or {}))
     write_coco(content, output)
-    for warning in content.warnings:
-        print(f"note: {warning}")
+    for line in warning_lines(content.warnings):
+        print(line)
     if content.unlabelled:
         names = listed(content.unlabelled)
         print(f"note: images without labels, left out: {len(content.unlabelled)} ({names})")

@@ -44,7 +44,7 @@ def around(invocation: Invocation) -> Iterator[None]:
         check_webhook(typed["webhook"])
     if typed["quiet"] + typed["json_lines"] + typed["verbose"] > 1:
         raise InputError(
-            "--json-lines prints every row, --quiet alarms and warnings alone, --verbose "
+            "--json-lines prints every site, --quiet alarms and warnings alone, --verbose "
             "everything: give one of them."
         )
     if not typed["quiet"]:
@@ -75,11 +75,11 @@ def show(
     Parameters
     ----------
     json_lines : bool
-        Print a line of JSON for each row.
+        Print a line of JSON for each site.
     prometheus : path-like, optional
-        Write gauges for its textfile collector.
+        File to write: gauges for the textfile collector of Prometheus's node_exporter.
     fail_on_alarm : bool
-        End with status 3 then.
+        End with status 3 while a site has an alarm.
     webhook : str, optional
         Address to which new alarms are sent as JSON (POST).
     quiet : bool

@@ -1,3 +1,5 @@
+import json
+
 import cv2
 import numpy as np
 import pytest
@@ -40,3 +42,14 @@ def test_bad_options_are_one_line(folder, tmp_path, words, message, capsys):
     assert main(["convert-labels", str(folder), str(tmp_path / "out.json"), *words]) == 2
     shown = capsys.readouterr().err
     assert shown.startswith("error: ") and message in shown and len(shown.splitlines()) == 1
+
+
+def test_what_is_wrong_with_labels_is_a_warning_and_what_was_done_a_note(tmp_path, capsys):
+    """All were printed as notes."""
+    images = [{"id": k, "file_name": "a.png", "height": 20, "width": 40} for k in (1, 2)]
+    labels = {"images": images, "annotations": [], "categories": [{"id": 1, "name": "car"}]}
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    (warning,) = load_labels(tmp_path / "labels.json").warnings
+    assert (warning.code, warning.severity) == ("images-listed-twice", "warning")
+    assert main(["convert-labels", f"{tmp_path / 'labels.json'}", f"{tmp_path / 'out.json'}"]) == 0
+    assert capsys.readouterr().out.startswith(f"warning: {warning}\n")

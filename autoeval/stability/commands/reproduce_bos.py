@@ -1,4 +1,4 @@
-"""Make tables and figures of the paper on box stability with its own data sets, print beside.
+"""Make tables and figures of the box-stability paper from its data sets, compared with print.
 
 Partial data gives partial tables, marked. Needs no converter: the sets are read as published.
 """
@@ -83,7 +83,7 @@ class ReproduceBosOptions(PerturbedOptions, MetaSetOptions, PassOptions, total=F
 
 
 def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
-    """Make tables and figures of the paper on box stability with its own data sets, print beside.
+    """Make tables and figures of the box-stability paper from its data sets, compared with print.
 
     Partial data gives partial tables, marked. Needs no converter: the sets are read as published.
 
