@@ -363,9 +363,9 @@ def pair_labels(
     InputError
         As `match_labels`, `drawn_by_plan` and `check_labels`, or if the plan is for other images.
     """
-    first = next(iter(sites.values()))
+    first, *others = sites.values()
     images = first.boxes.images
-    subset = match_labels(labels, first.boxes, words)
+    subset = match_labels(labels, first.boxes, words, [site.boxes for site in others])
     if plan is not None:
         # Labels of other images lie on few that the plan drew, and these may not show it alone.
         check_labels(subset.truth, [s.boxes.on_images(subset.images) for s in sites.values()])

@@ -353,12 +353,14 @@ def _with_files(
             categories = predicted_categories
             truth = labelled_boxes(content, predicted_categories, images=site.boxes.images)
     of_categories = site.as_categories(categories, words)
+    passes = (of_categories.boxes, of_categories.reference)
+    detectors = [boxes for boxes in passes if boxes is not None]
     limit = check_limit(site.boxes, str(files.name))
     labelled = labelled_site(
         replace(
             of_categories,
             looks=looks,
-            truth=ignoring_unchecked(truth, content, of_categories.boxes, label_words),
+            truth=ignoring_unchecked(truth, content, detectors, label_words),
             name=name,
             group=group or "",
             everywhere=everywhere,

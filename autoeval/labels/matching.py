@@ -188,7 +188,10 @@ def _not_in_pool(
 
 
 def match_labels(
-    labels: LabelSet, pool: Boxes, words: Mapping[str, str] | None = None
+    labels: LabelSet,
+    pool: Boxes,
+    words: Mapping[str, str] | None = None,
+    others: Sequence[Boxes] = (),
 ) -> LabelledSubset:
     """Find the labels of a pool, in its categories; images in the order of their ids.
 
@@ -200,6 +203,8 @@ def match_labels(
         Detected boxes on the images of the pool.
     words : mapping of str to str, optional
         Category of the pool for each word of the labels that counts; by default equal words.
+    others : sequence of Boxes
+        Of other detectors on these images, which the labels are compared with, too.
 
     Raises
     ------
@@ -233,7 +238,8 @@ def match_labels(
             "several of these, make them one category (--category vehicle=car,bus,truck)."
         )
     truth = labelled_boxes(labels, pool.categories, translated, in_pool)
-    truth = ignoring_unchecked(truth, labels, pool.on_images(images), translated)
+    detectors = [boxes.on_images(images) for boxes in (pool, *others)]
+    truth = ignoring_unchecked(truth, labels, detectors, translated)
     if not len(truth.where(~truth.crowd)):
         # Precision would be 0, but `autoeval label plan` writes such a file for labels to come.
         they_hold = f" They hold {listed(sorted(used))}." if used else ""

@@ -382,6 +382,11 @@ def test_boxes_of_categories_that_nobody_looked_for_are_ignored_as_in_lvis(
     labelled = labels_with_files(site, Predictions(predictions))
     values = [ranking.average_precision().mean() for ranking in labelled.evaluation.rankings]
     assert np.mean(values) == pytest.approx(right, abs=1e-6)
+    sure = tmp_path / "sure.json"  # the reference finds more, which is ignored as well
+    sure.write_text(json.dumps([box for box in boxes if box["score"] > 0.6]))
+    both = Predictions(sure, reference=predictions, complete=False)
+    of_reference = labels_with_files(site, both).of_reference.average_precision
+    assert of_reference.mean() == pytest.approx(right, abs=1e-6)
     estimate = estimate_labelled(estimator, predictions, site, images=site)
     assert estimate.value == pytest.approx(right, abs=1e-6)
     assert "labels-not-exhaustive" in [warning.code for warning in estimate.warnings]

@@ -460,7 +460,7 @@ def labelled_boxes(
 
 
 def ignoring_unchecked(
-    truth: Boxes, content: LabelSet, detections: Boxes, words: Mapping[str, str] | None
+    truth: Boxes, content: LabelSet, detectors: Sequence[Boxes], words: Mapping[str, str] | None
 ) -> Boxes:
     """Ignore detections of categories that nobody looked for in their image.
 
@@ -473,8 +473,8 @@ def ignoring_unchecked(
         Labels, as `labelled_boxes` returns them.
     content : LabelSet
         What they are of; without `checked` nothing changes.
-    detections : Boxes
-        Boxes on the same images, of the same categories.
+    detectors : sequence of Boxes
+        Boxes of each detector on the same images, of the same categories.
     words : mapping of str to str or None
         As in `labelled_boxes`.
     """
@@ -485,7 +485,8 @@ def ignoring_unchecked(
     for word in content.categories:
         if words.get(word) in of_category:
             of_category[words[word]].append(word)
-    pairs = np.unique(np.stack([detections.image, detections.label], axis=1), axis=0)
+    found = [np.stack([boxes.image, boxes.label], axis=1) for boxes in detectors]
+    pairs = np.unique(np.concatenate(found), axis=0)
     ignored = np.array(
         [
             bool(content.unchecked(truth.images[image].image_id, of_category[name]))
