@@ -43,7 +43,8 @@ def bench(
     from autoeval.stability.reports.method_comparison import compare_methods
 
     paths = [Path(path) for path in scores]
-    names = [path.name if path.is_dir() else f"{path.parent.name}_{path.stem}" for path in paths]
+    places = [path.resolve() for path in paths]  # "." has no name
+    names = [at.name if at.is_dir() else f"{at.parent.name}_{at.stem}" for at in places]
     if len(set(names)) < len(names):  # folders of one name in several
         names = ["_".join(path.with_suffix("").parts).lstrip("/_") for path in paths]
     if len(set(names)) < len(names):

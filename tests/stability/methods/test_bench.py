@@ -102,6 +102,17 @@ def test_the_command_prints_and_writes_one_table_a_score_table(tmp_path, capsys)
     assert cells[["s0", "s5"]].to_numpy()[0] == pytest.approx(0, abs=1e-6)
 
 
+def test_the_folder_one_is_in_has_its_name(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    score_table().to_parquet(tmp_path / "mine" / "scores.parquet")
+    monkeypatch.chdir(tmp_path / "mine")
+    for scores in (".", "scores.parquet"):
+        assert main(["bench", scores, "--method", "ac", "--work-dir", str(tmp_path / "out")]) == 0
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {
+        *("bench.md", "mine.csv", "mine_scores.csv"),
+    }
+
+
 def test_the_command_wants_score_tables(tmp_path, capsys):
     assert main(["bench", str(tmp_path)]) == 2
     assert "No score table" in capsys.readouterr().err
