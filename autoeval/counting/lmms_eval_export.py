@@ -11,7 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from autoeval.counting.capture.split import INPAINTED, CaptureSplit
-from autoeval.counting.capture.task_run import CHOICE, PATTERN_CHOICES, CaptureTask, PromptBook
+from autoeval.counting.capture.task_run import (
+    CHOICE,
+    FOUND,
+    PATTERN_CHOICES,
+    CaptureTask,
+    PromptBook,
+)
 from autoeval.counting.praco.data import CountingSet
 from autoeval.errors import InputError
 from autoeval.runtime.files import PathLike, atomic_path, write_text
@@ -128,7 +134,7 @@ def export_lmms_eval(
     ----------
     split : CaptureSplit
     tasks : sequence of CaptureTask
-        Without inpainting, and with one answer a question.
+        Without inpainting or what another counter found, and with one answer a question.
     book : PromptBook
         Prompts.
     folder : path-like
@@ -148,7 +154,7 @@ def export_lmms_eval(
     folder = Path(folder).resolve()
     names = []
     for task in tasks:
-        if task.variant == INPAINTED or task.samples > 1:
+        if task.variant == INPAINTED or task.samples > 1 or task.oracle_fact == FOUND:
             raise InputError(f"The task {task.name} cannot be exported.")
         choice = task.kind == CHOICE
         rows = [

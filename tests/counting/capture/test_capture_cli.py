@@ -298,4 +298,5 @@ def test_exported_tasks_hold_images_questions_and_answers(split, tmp_path, capsy
     namespace = {}
     exec((tmp_path / "utils.py").read_text(), namespace)
     assert namespace["process_count"](rows[0], ["6"])["smape"] == 0
-    assert capture("export", split, tmp_path, "--task", "sampled-occluded") == 2
+    for task in ("sampled-occluded", "hybrid", "inpainted"):
+        assert capture("export", split, tmp_path, "--task", task) == 2
