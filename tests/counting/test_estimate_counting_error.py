@@ -52,6 +52,18 @@ def ran(task, tmp_path_factory):
     return folder, shown.getvalue()
 
 
+def test_the_report_stands_beside_the_estimator_not_in_the_folder_of_map(
+    task, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    words = command_in(tmp_path, task)
+    place = words.index("--work-dir")
+    assert main([*words[:place], *words[place + 2 :]]) == 0
+    (folder,) = (tmp_path / "work_dirs").iterdir()
+    assert folder.name.endswith("_counting")
+    assert {"estimator.parquet", "report.html"} <= {path.name for path in folder.iterdir()}
+
+
 def test_tells_the_target_beside_the_constant_predictor(ran):
     folder, shown = ran
     assert "Cross-validation, one group of sites held out (count_mae, in objects an image)" in shown

@@ -132,7 +132,7 @@ def estimate_map(**options: Unpack[MapOptions]) -> None:
     task = str(
         estimator.context_.get("task", {}).get("name", Path(options.get("task") or "labels").stem)
     )
-    folder = Path(options.get("work_dir") or f"work_dirs/{task}_{Path(name).stem}")
+    folder = meta_set_options.work_dir(options, task, name, estimator.target)
     estimate = _estimate(options, estimator, new_images, folder)
     facts = about(
         TYPED.get(),
@@ -278,7 +278,9 @@ def _fit_detector(options: MapOptions) -> Fitted:
             options, ["n_images"], "is of sample sets: give --n-sets, too."
         )
     task = meta_set_options.named_task(options)
-    folder = meta_set_options.work_dir(options, task.name)
+    folder = meta_set_options.work_dir(
+        options, task.name, str(options.get("detector")), options.get("target")
+    )
     if options.get("dropout"):
         meta_set_options.note_sources_of_search(options["dropout"], task)
     if options.get("ray") is None and not (folder / "rows").exists():

@@ -359,8 +359,8 @@ def _needs(options: Mapping[str, Any]) -> frozenset[str]:
     return needs_of(columns) | ({"features"} if options.get("domain_source") else frozenset())
 
 
-def work_dir(options: Mapping[str, Any], task: str) -> Path:
-    """Return the folder of a run on a task: the one named, or one by task and detector.
+def work_dir(options: Mapping[str, Any], task: str, detector: str, target: str | None) -> Path:
+    """Return the folder of a run on a task: the one named, or one by task, detector and target.
 
     Parameters
     ----------
@@ -368,11 +368,15 @@ def work_dir(options: Mapping[str, Any], task: str) -> Path:
         Of the command.
     task : str
         Its name.
+    detector : str
+        Its name or file.
+    target : str, optional
+        Those of counting have a folder of their own.
     """
     if options.get("work_dir"):
         return Path(options["work_dir"])
-    suffix = "_counting" if options.get("target") in COUNT_TARGETS else ""
-    return Path("work_dirs") / f"{task}_{Path(str(options.get('detector'))).stem}{suffix}"
+    suffix = "_counting" if target in COUNT_TARGETS else ""
+    return Path("work_dirs") / f"{task}_{Path(detector).stem}{suffix}"
 
 
 def check_counting_options(options: Mapping[str, Any]) -> None:
