@@ -32,7 +32,8 @@ def find_categories(
     ``metainfo`` of the config's test data set: the first that is as long as the head has classes,
     since a checkpoint that another training started from may list its categories. Then those of
     that data set's type (VOC, Cityscapes, ...) and, where no list is named at all, COCO's, if they
-    are as many. A detector that takes words finds what it is given, however many.
+    are as many. A detector that takes words finds what it is given, however many: there the
+    ``metainfo`` comes before the checkpoint, as in mmdet, which asks for the words of its data.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def find_categories(
     }
     named = {"--classes": tuple(classes)} if classes else {k: v for k, v in named.items() if v}
     if takes_words(model):
-        return next(iter(named.values()), None) or _of_type(config) or coco_categories()
+        return next(reversed(named.values()), None) or _of_type(config) or coco_categories()
     n_classes = count_classes(model)
     if named and n_classes is None:
         return next(iter(named.values()))

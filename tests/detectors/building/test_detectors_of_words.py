@@ -36,7 +36,6 @@ def options(tmp_path_factory):
         "model.decoder.num_layers": 1,
         "model.test_cfg.max_per_img": 10,
         "test_dataloader.dataset.pipeline.1.scale": (96, 128),
-        "test_pipeline.1.scale": (96, 128),
     }
 
 
@@ -83,6 +82,11 @@ def test_any_number_of_words_and_coco_by_default(model, options):
     config = read_config(CONFIG, options)
     assert find_categories(model, config, {}, ["cat"]) == ("cat",)
     assert len(find_categories(model, config, {})) == 80
+    trained = {"dataset_meta": {"classes": ("dog", "horse")}}
+    assert find_categories(model, config, trained) == ("dog", "horse")
+    config.test_dataloader.dataset.metainfo = {"classes": ("pothole",)}
+    assert find_categories(model, config, trained) == ("pothole",)
+    assert find_categories(model, config, trained, ["cat"]) == ("cat",)
 
 
 def test_words_from_a_file(model, options, tmp_path):
