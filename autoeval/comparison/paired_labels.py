@@ -180,6 +180,8 @@ def difference_with_labels(
         Prior of the variance that it leaves, of one image.
     """
     labels = NOTHING
+    if residual is not None:  # frames of one block count once
+        residual = residual.scaled(len(sample.images) / sample.n_clusters)
     if accuracy.measured:
         labels = difference_estimate(
             accuracy.value,

@@ -115,8 +115,11 @@ class SampleAccuracy:
         Factor φ of the variance by objects, see `PER_OBJECT`; None of a value whose variance does
         not follow from its objects.
     n_showing : int, optional
-        Images that show how the objects vary: where no object is detected, equal zeros show
-        nothing. None: all images.
+        Clusters that show how the objects vary: where no object is detected, equal zeros show
+        nothing. None: all of them.
+    independent : tuple of (float, int), optional
+        Objects and clusters that hold one, for the variance by objects: frames of a cluster show
+        the same objects, so that their mean number counts. None: each image is a cluster.
     n_equal : float
         Boxes or objects behind a measure at a threshold, its denominator, where all images show the
         same ratio, as where all boxes are right: these show no variance, which is not none. 0 where
@@ -131,6 +134,7 @@ class SampleAccuracy:
     per_object: float | None = None
     n_showing: int | None = None
     n_equal: float = 0.0
+    independent: tuple[float, int] | None = None
 
     @property
     def measured(self) -> bool:
@@ -184,7 +188,11 @@ class LabelEstimates:
 
 
 def measure_levels(
-    ranking: RankedDetections, weights: np.ndarray | None, *, complete: bool = False
+    ranking: RankedDetections,
+    weights: np.ndarray | None,
+    *,
+    clusters: np.ndarray | None = None,
+    complete: bool = False,
 ) -> dict[str, SampleAccuracy]:
     """Measure mAP, mAP50 and mAP75 of one category on the k labelled images.
 
@@ -194,6 +202,8 @@ def measure_levels(
         The boxes of the category on these images, at the ten IoU thresholds .50 to .95.
     weights : ndarray of shape (k,) or None
         Inverse inclusion probabilities, where they differ.
+    clusters : ndarray of shape (k,), int, optional
+        See `LabelledSample`.
     complete : bool
         Whether these are all images of the pool. The values then have no error, and no image an
         influence on them.
@@ -208,9 +218,14 @@ def measure_levels(
     if not complete:
         influence = influence_function(ranking, weights)
     n_true, n_holding = int(ranking.n_true.sum()), int((ranking.n_true > 0).sum())
+    at = np.arange(len(ranking.n_true))
+    if clusters is not None:
+        at = np.unique(clusters, return_inverse=True)[1]
+    objects = np.bincount(at, ranking.n_true) / np.bincount(at)
+    n_held = int((objects > 0).sum())
     measured = {}
     for target, levels in LEVELS.items():
-        n_right = len(np.unique(ranking.image[(ranking.hits[levels] > 0).any(axis=0)]))
+        n_right = len(np.unique(at[ranking.image[(ranking.hits[levels] > 0).any(axis=0)]]))
         measured[target] = SampleAccuracy(
             float(values[levels].mean()),
             influence[levels].mean(axis=0),
@@ -218,7 +233,8 @@ def measure_levels(
             n_holding,
             complete,
             per_object=PER_OBJECT[target],
-            n_showing=min(n_holding, n_right + 1),
+            n_showing=min(n_held, n_right + 1),
+            independent=(float(objects.sum()), n_held),
         )
     return measured
 
@@ -320,7 +336,7 @@ def difference_estimate(
         Of r, for one image; by default, and where it counts as no observation, the labels alone
         show the variance.
     n_holding : int, optional
-        Images that show a variance; by default all.
+        Clusters that show a variance; by default all.
 
     Returns
     -------
@@ -383,7 +399,7 @@ def difference_terms(
     sample : LabelledSample
         The labelled images.
     n_holding : int, optional
-        Images h that hold an object; by default the slope is not changed by it. An average
+        Clusters h that hold an object; by default the slope is not changed by it. An average
         precision exists only in samples that hold an object; among these the mean of the predicted
         influence is not 0, so that the slope is multiplied by 1 - 1 / h.
 
@@ -488,19 +504,21 @@ def sample_estimate(
     0.484
     """
     k, n_true, value = len(sample.images), accuracy.n_true, accuracy.value
-    n_behind, per_object, n_showing = float(n_true), accuracy.per_object, accuracy.n_showing
+    per_object, n_showing = accuracy.per_object, accuracy.n_showing
+    n_behind, held = accuracy.independent or (n_true, min(accuracy.n_holding, sample.n_clusters))
     if n_in_pool is None:
         n_in_pool = n_true * sample.n_pool / k
     excess = small_sample_bias * float(bias_scale(n_true, n_in_pool))
     if residual is not None and not residual.variance > LEAST_INFLUENCE**2:
         residual = None  # the prediction does not vary, and says nothing of what it leaves
     if residual is None and accuracy.n_equal:  # a share of so many: its variance is not 0
-        n_behind, per_object, n_showing = accuracy.n_equal, 1.0, 1
+        n_behind, per_object, n_showing = accuracy.n_equal * sample.n_clusters / k, 1.0, 1
     if per_object is not None:
         free = prior.value if prior.known else UNKNOWN_VALUE
-        held = min(accuracy.n_holding, sample.n_clusters)
         law = object_variance(per_object, value, free, n_behind, held)
         residual = VariancePrior(float(law), DOF).scaled(k)
+    elif residual is not None:  # images of a cluster count once
+        residual = residual.scaled(k / sample.n_clusters)
     return difference_estimate(
         value - min(excess, LARGEST_SHARE * max(value, 0.0)),
         accuracy.influence,

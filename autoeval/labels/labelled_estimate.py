@@ -339,7 +339,10 @@ def estimate_rankings(
     levels = []
     if any(target in LEVELS for target in targets):  # which are measured together
         complete = sample.complete
-        levels = [measure_levels(ranking, weights, complete=complete) for ranking in rankings]
+        levels = [
+            measure_levels(ranking, weights, clusters=sample.clusters, complete=complete)
+            for ranking in rankings
+        ]
     estimates = {}
     for target in targets:
         if target not in LEVELS:

@@ -10,10 +10,12 @@ import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 
 from autoeval import AccuracyEstimator, Predictions, compare, fit, plan_labels, threshold
-from autoeval.comparison.paired_labels import pair_labels
+from autoeval.comparison.paired_labels import difference_with_labels, pair_labels
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
+from autoeval.labels.category_estimates import LabelledSample, SampleAccuracy
 from autoeval.labels.plan import inverse_probabilities
+from autoeval.labels.values import ValueWithError, VariancePrior
 
 DETECTORS = ("strong", "weak")
 
@@ -53,6 +55,20 @@ def test_without_a_plan_blocks_of_time_are_those_that_come_with_the_boxes(sites,
     sample = pair_labels(of_videos, read_coco(labels), target="mAP", plan=None).sample
     np.testing.assert_array_equal(sample.clusters, blocks[sample.images])
     assert sample.n_clusters < len(sample.images) == 20
+
+
+def test_frames_of_one_block_count_once_beside_what_is_expected_of_an_image():
+    influence, free = np.array([0.3, -0.1, 0.1, -0.3]), ValueWithError(0.0, 0.1, 8.0)
+    differences = []
+    for frames in (1, 5):
+        blocks = np.repeat(np.arange(4), frames)
+        sample = LabelledSample(np.arange(4 * frames), 40 * frames, clusters=blocks)
+        measured = SampleAccuracy(0.1, influence[blocks], n_true=4 * frames, n_holding=4 * frames)
+        none = np.zeros(40 * frames)
+        prior = VariancePrior(0.04, 6.0)
+        differences.append(difference_with_labels(measured, sample, free, none, prior).labels)
+    one, five = differences
+    assert (five.error, five.dof) == pytest.approx((one.error, one.dof))
 
 
 def test_labels_count_by_the_inverse_of_their_probability(sites, plan, labels):

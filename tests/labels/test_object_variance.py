@@ -7,6 +7,7 @@ from autoeval.accuracy.measures import RankedDetections
 from autoeval.labels.category_estimates import (
     LabelledSample,
     measure_counts,
+    measure_levels,
     measure_sample,
     sample_estimate,
 )
@@ -25,6 +26,42 @@ def test_by_hand():
     value = (2 * 0.8 + 5 * 0.3) / 7
     expected = 0.5 * value * (1 - value) * (7 / 8) / 2
     assert object_variance(0.5, 0.8, 0.3, 2, 2) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("target", ["mAP", "mAP50"])
+def test_frames_of_one_block_that_show_the_same_count_once(target):
+    """With five frames of each block the error was .07, not .12, and 74 % were covered."""
+    rng, n_pool = np.random.default_rng(0), 200
+    n_true = np.zeros(20, int)
+    n_true[::4] = 1, 2, 1, 3, 1
+    image = np.concatenate([np.repeat(np.arange(20), n_true), rng.integers(0, 20, 9)])
+    hits = (rng.random((10, len(image))) < 0.6) * (np.arange(len(image)) < n_true.sum())
+    scores, errors = rng.random(len(image)), []
+    for frames in (1, 5):
+        repeated = [np.tile(x, frames) for x in (scores, frames * image, hits)]
+        repeated[1] = repeated[1] + np.repeat(np.arange(frames), len(image))
+        ranking = RankedDetections.of(*repeated, np.repeat(n_true, frames))
+        blocks = np.repeat(np.arange(20), frames)
+        sample = LabelledSample(np.arange(20 * frames), n_pool * frames, clusters=blocks)
+        accuracy = measure_levels(ranking, None, clusters=blocks)[target]
+        assert accuracy.n_true == frames * n_true.sum() and accuracy.n_holding == 5 * frames
+        errors.append(sample_estimate(accuracy, sample, ValueWithError(0.4, 0.1)))
+    one, five = errors
+    assert (five.value, five.error, five.dof) == pytest.approx((one.value, one.error, one.dof))
+
+
+@pytest.mark.parametrize("hits", [[1, 0, 2, 1], [1, 1, 2, 1]])  # the last where all are found
+def test_frames_of_one_block_count_once_at_a_threshold(hits):
+    residual, counts = VariancePrior(0.09, 4.0), np.array([hits, [1, 1, 2, 1], [1, 1, 2, 1]])
+    estimates = []
+    for frames in (1, 5):
+        blocks = np.repeat(np.arange(4), frames)
+        recall = measure_counts("recall", counts[:, blocks])
+        sample = LabelledSample(np.arange(4 * frames), 40 * frames, clusters=blocks)
+        given = None if recall.n_equal else residual
+        estimates.append(sample_estimate(recall, sample, ValueWithError(0.7, 0.1), residual=given))
+    one, five = estimates
+    assert (five.value, five.error, five.dof) == pytest.approx((one.value, one.error, one.dof))
 
 
 def test_it_is_the_expectation_over_what_the_value_is_not_known_by():
