@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -277,14 +278,17 @@ class ResultsReader:
             blocks = []
         boxes_of_images = _rows_of_images(site.boxes)
         stronger = None if site.reference is None else _rows_of_images(site.reference)
-        images = []
-        for k, image in enumerate(site.boxes.images):
-            name = printable(image.file_name)
-            if file.name and not name.startswith(f"{file.name}/"):
-                name = f"{file.name}/{name}"  # unique among the images of all sites
+        names, folder = [printable(image.file_name) for image in site.boxes.images], ""
+        if file.name:  # unique among the images of all sites
+            folder = f"{file.name}/"
+            names = [folder + name.removeprefix(folder) for name in names]
+        n_named, images = Counter(names), []
+        for k, (image, name) in enumerate(zip(site.boxes.images, names, strict=True)):
             taken, source = self.clock.read(None, name, None if one_time else image.taken)
             of_reference = None if stronger is None else stronger[k]
-            of_site = site_of(f"{file.name}/" if file.name else name, self.depth)
+            of_site = site_of(folder or name, self.depth)
+            if n_named[name] > 1:  # of several folders, which the file leaves out
+                name = f"{name} ({printable(image.image_id).replace('/', '_')})"
             size = image.size or (0, 0)
             passes = [
                 boxes.tobytes() for boxes in (boxes_of_images[k], of_reference) if boxes is not None

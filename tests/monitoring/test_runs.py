@@ -315,6 +315,20 @@ def test_an_alarm_on_something_else_is_refused_in_python_too(world, tmp_path, al
         run(world, tmp_path, alarm_on=alarm_on)
 
 
+def test_images_whose_files_have_one_name_are_several(world, tmp_path):
+    """As of days whose folders a file leaves out: of each name the last image alone was kept."""
+    write_site(tmp_path / "sites", half_empty, range(8))
+    expected = run(world, tmp_path)
+    path = tmp_path / "sites/gate.json"
+    content = json.loads(path.read_text())
+    for image in content["images"]:
+        image["file_name"] = f"{image['id'] % A_DAY}.jpg"
+    path.write_text(json.dumps(content))
+    site = run(world, tmp_path, work_dir=tmp_path / "work of names")
+    assert numbers(site).equals(numbers(expected))
+    assert site.history["n_images"].tolist() == [A_DAY] * 8
+
+
 def things(images):
     """Three sure boxes and two unsure ones in every image."""
     corners = [[4.0 + 12 * k, 5, 12 + 12 * k, 14 + k] for k in range(5)]
