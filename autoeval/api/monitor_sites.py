@@ -213,6 +213,7 @@ def monitor(
     of_sites = SiteCategories(
         words=(),
         of_fit=fitted.categories_,
+        joined=fitted.context_.get("words"),
         named=named_categories(categories),
         of_site={
             site: named_categories(words) or {} for site, words in (site_categories or {}).items()

@@ -82,8 +82,9 @@ class AccuracyEstimator:
         Nominal coverage of the interval.
     context_ : mapping
         What the rows were made with, as nested plain values: ``task`` where all sites are of one
-        task, and, where a detector was run, ``detector`` and ``pass``, which are compared before
-        new images are estimated.
+        task, ``words`` of the categories of some of the fits that were joined, and, where a
+        detector was run, ``detector`` and ``pass``, which are compared before new images are
+        estimated.
     looks_ : Looks, optional
         How the boxes of the fit look, with the settings of a detector that it ran; None where it
         was fitted on rows alone, so that no predictions can be compared with them.
@@ -543,7 +544,7 @@ class AccuracyEstimator:
             If there are neither predictions nor images, the detector or the reference is not that
             of the fit, `keep` or `watch` comes with predictions, or nothing can be read.
         """
-        named = named_categories(categories, self.categories_)
+        named = named_categories(categories, self.categories_, self.context_.get("words"))
         box_source = None if predictions is None else given_boxes(predictions)
         if isinstance(box_source, Predictions):
             running = {"keep": keep, "watch": watch}

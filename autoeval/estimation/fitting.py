@@ -517,7 +517,8 @@ def join_fits(
         for name, names in _names_of_sites(sites).items()
         for labelled_set in _named_sets(sites[name], names)
     ]
-    context = {name: value for name, value in first_estimator.context_.items() if name != "task"}
+    of_first = first_estimator.context_
+    context = {name: value for name, value in of_first.items() if name not in ("task", "words")}
     if any(labelled_set.reference is None for labelled_set in sets):
         sets = [replace(labelled_set, reference=None) for labelled_set in sets]
         if "pass" in context:
@@ -540,16 +541,17 @@ def _sites_of(name: str, fitted: AccuracyEstimator) -> tuple[Site, ...]:
 
 
 def _words_of(fits: Mapping[str, AccuracyEstimator]) -> dict[str, Any]:
-    """Join the detector's words for the categories of all fits; nothing where one has none.
+    """Join the detector's words for the categories of all fits, as ``task``.
+
+    As ``words`` where a fit has none: then every word may count at a new site, and a category that
+    is named there still has its words.
 
     Raises InputError where they give a category different words.
     """
     words: dict[str, list[str]] = {}
     for name, fitted in fits.items():
-        of_fit = fitted.categories_
-        if of_fit is None:
-            return {}
-        for category, its_words in of_fit.items():
+        known = fitted.categories_ or fitted.context_.get("words", {})
+        for category, its_words in known.items():
             # the name of a category is a word of it, whether it was given as one or not
             before = words.setdefault(category, list(its_words))
             if {category, *before} != {category, *its_words}:
@@ -558,6 +560,8 @@ def _words_of(fits: Mapping[str, AccuracyEstimator]) -> dict[str, Any]:
                     f"fit {listed(before)}: fit them with the same words (--category)."
                 )
             words[category] = list(dict.fromkeys([*before, *its_words]))
+    if any(fitted.categories_ is None for fitted in fits.values()):
+        return {"words": words} if words else {}
     return {"task": {"name": "joined", "words": words}}
 
 

@@ -320,7 +320,9 @@ def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
 
 
 def named_categories(
-    given: Categories | Sequence[str] | None, of_fit: Categories | None = None
+    given: Categories | Sequence[str] | None,
+    of_fit: Categories | None = None,
+    joined: Categories | None = None,
 ) -> dict[str, list[str]] | None:
     """Return the categories that may count, each with a list of the detector's words for it.
 
@@ -331,6 +333,8 @@ def named_categories(
         word. A category without other words than its own name has those of the fit.
     of_fit : mapping of str to sequence of str, optional
         Categories whose words a fit knows, which stand where none are given; None for none.
+    joined : mapping of str to sequence of str, optional
+        Categories whose words a joined fit knows of some of its parts, which do not.
 
     Returns
     -------
@@ -344,18 +348,16 @@ def named_categories(
     >>> named_categories(["vehicle"], {"vehicle": ["car", "bus"], "dog": ["dog"]})
     {'vehicle': ['car', 'bus']}
     """
-    fit_categories = {name: list(words) for name, words in (of_fit or {}).items()}
     if not given:
-        return None if of_fit is None else fit_categories
+        return None if of_fit is None else {name: list(words) for name, words in of_fit.items()}
+    known = {name: list(words) for name, words in {**(joined or {}), **(of_fit or {})}.items()}
     if isinstance(given, str):
         given = [given]
     named = given if isinstance(given, Mapping) else {name: [name] for name in given}
     categories = {}
     for name, words in named.items():
         listed_words = [words] if isinstance(words, str) else list(words or [name])
-        categories[name] = (
-            fit_categories.get(name, [name]) if listed_words == [name] else listed_words
-        )
+        categories[name] = known.get(name, [name]) if listed_words == [name] else listed_words
     return categories
 
 

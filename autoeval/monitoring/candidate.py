@@ -223,7 +223,8 @@ def sites_of_records(
         for fitted, store, index in zip(fits, stores, indices, strict=True):
             words, of_fit = store.add_words(()), fitted.categories_
             known = fitted.looks_.frequencies if fitted.looks_ else ()
-            in_words = replace(categories, words=words, of_fit=of_fit, known=known)
+            joined = fitted.context_.get("words")
+            in_words = replace(categories, words=words, of_fit=of_fit, joined=joined, known=known)
             images = in_time(index[(index["site"] == site) & (index["unreadable"] == "")])
             # Between the first and the last whose boxes were dropped (--keep) only images without
             # a box are left: they would stand for that time.

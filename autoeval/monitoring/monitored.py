@@ -201,6 +201,8 @@ class SiteCategories:
         The detector's, which the labels of records index.
     of_fit : mapping of str to sequence of str, optional
         Categories whose detector words were given to the fit.
+    joined : mapping of str to sequence of str, optional
+        Those whose words were given to some of the fits that were joined.
     named : mapping of str to sequence of str, optional
         In their place: the categories that may count, with the detector's words; one without other
         words than its own name has those of the fit. A single one always counts.
@@ -214,6 +216,7 @@ class SiteCategories:
 
     words: Sequence[str]
     of_fit: Categories | None = None
+    joined: Categories | None = None
     named: Categories | None = None
     of_site: Mapping[str, Categories] = field(default_factory=dict)
     present: Collection[str] = ()
@@ -246,7 +249,8 @@ class SiteCategories:
             boxes_of_passes.append(Boxes(described, tuple(self.words), image, *columns))
         reference = boxes_of_passes[1] if len(boxes_of_passes) > 1 else None
         new_site = Site(boxes_of_passes[0], reference=reference)
-        categories = named_categories(self.of_site.get(site) or self.named, self.of_fit)
+        given = self.of_site.get(site) or self.named
+        categories = named_categories(given, self.of_fit, self.joined)
         if categories is not None:
             words = words_of(with_own_names(categories, self.known, self.words))
             new_site = replace(new_site, detector_words=words)
@@ -279,7 +283,7 @@ class SiteCategories:
         """
         checked_present(self.present, None, tuple(self.named or self.of_fit or known_words))
         given = filter(None, (self.named, *self.of_site.values()))
-        requested = [named_categories(categories, self.of_fit) or {} for categories in given]
+        requested = [named_categories(words, self.of_fit, self.joined) or {} for words in given]
         return [
             warning
             for categories in requested

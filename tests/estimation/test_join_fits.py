@@ -91,6 +91,25 @@ def test_words_that_fits_were_told_are_known_to_the_joined_one():
         join_fits({"a": with_words(0, car), "b": with_words(1, {"car": ["bus"]})})
 
 
+@pytest.mark.parametrize("order", [("named", "plain"), ("plain", "named")])
+def test_words_that_one_fit_was_told_stand_where_their_category_is_named(order):
+    """They were forgotten: no box of a new site was one of the category."""
+    fits = {"named": with_words(0, {"vehicle": ["car", "van"]}), "plain": fit(1)}
+    joined = join_fits({name: fits[name] for name in order})
+    again = join_fits({"joined": joined, "more": fit(2)})
+    boxes = [[20.0 * k, 10.0, 15.0, 12.0] for k in range(30)]
+    rows = [
+        {"file_name": "1.jpg", "category": WORDS[k % 2], "bbox": box, "score": (k + 1) / 31}
+        for k, box in enumerate(boxes)
+    ]
+    for fitted in (joined, again):
+        assert fitted.categories_ is None
+        named = fitted.read_site(rows, categories=["vehicle"]).boxes
+        assert named.categories == ("vehicle",)
+        assert named.boxes[:, 0].tolist() == [box[0] for box in boxes[::2]]
+        assert fitted.read_site(rows).boxes.categories == WORDS
+
+
 def with_reference(seed):
     labelled = site(seed)
     return fit_of(replace(labelled, reference=labelled.boxes), context(reference="large"))

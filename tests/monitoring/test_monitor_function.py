@@ -45,6 +45,21 @@ def watched(world):
     return autoeval.monitor(world / "fit", world / "sites", work_dir=world / "work", by="folder")
 
 
+def test_a_category_has_the_words_that_one_of_the_joined_fits_was_told(world, tmp_path):
+    words = ["thing 0", "thing 1"]
+    labels, predictions = write_world(tmp_path, "other", seed=9)
+    autoeval.fit(labels, predictions, categories={"thing": words}, work_dir=tmp_path / "named")
+    joined = autoeval.join([world / "fit", tmp_path / "named"], work_dir=tmp_path / "all")
+    short, whole = (
+        autoeval.monitor(
+            joined, world / "sites", work_dir=tmp_path / name, by="folder", categories=c
+        )
+        for name, c in (("short", ["thing"]), ("whole", {"thing": words}))
+    )
+    values = short.to_pandas()["value"]
+    assert values.notna().all() and values.equals(whole.to_pandas()["value"])
+
+
 def test_a_site_is_estimated_as_by_predict(world, watched):
     estimator = autoeval.AccuracyEstimator.load(world / "fit/estimator.parquet")
     for name in SKILLS:
