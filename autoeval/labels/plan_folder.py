@@ -314,8 +314,8 @@ def _added(
     content : Any
         Content of the file, as it was read.
     images : list of dict
-        COCO entries of the images that are drawn, in their order. Those that the file lacks get ids
-        after its largest.
+        COCO entries of the images that are drawn, in their order. Those that the file lacks keep
+        their ids, by which images without names are known, or get others after the largest.
     plan : LabelPlan
         The plan.
     path : Path
@@ -337,9 +337,13 @@ def _added(
     there = {*matches.index.tolist(), *matches.possible}
     drawn = zip(plan.drawn.tolist(), images, strict=True)
     new = [image for k, image in drawn if k not in there]
-    ids = [normal_id(entry.image_id) for entry in entries]
+    used = {normal_id(entry.image_id) for entry in entries}
+    ids = [*used, *(str(image["id"]) for image in new)]
     first = 1 + max((int(image_id) for image_id in ids if image_id.isdecimal()), default=0)
-    named = [{**image, "id": first + k} for k, image in enumerate(new)]
+    named = [
+        {**image, "id": first + k} if str(image["id"]) in used else image
+        for k, image in enumerate(new)
+    ]
     return {**content, "images": [*content["images"], *named]}
 
 

@@ -11,6 +11,7 @@ from label_worlds import label_set, make_site
 from made_reports import tables
 
 from autoeval.detections import CONFIDENT
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.io.coco import read_coco
@@ -143,6 +144,20 @@ def test_a_larger_plan_lists_no_labelled_image_again(site, plan, tmp_path, expor
     objects = np.bincount(site.truth.image, minlength=len(whole))
     found = [sum(box.image_id == image.image_id for box in again.boxes) for image in again.images]
     assert found == [objects[k] if k in plan.drawn else 0 for k in by_place]
+
+
+def test_images_that_have_ids_alone_keep_them_in_a_larger_plan(plan, tmp_path):
+    """The 75th, added under the id 59, was read as the 59th."""
+    images = tuple(
+        LabelledImage(name := str(3 * k + 1), name, image.size)
+        for k, image in enumerate(plan.found.images)
+    )
+    plan = replace(plan, found=replace(plan.found, images=images))
+    larger = plan.larger(20)
+    for drawn in (plan, larger):
+        write_plan(drawn, tmp_path, ())
+    listed = read_coco(tmp_path / "annotations.json").images
+    assert match_images(listed, images).index.tolist() == larger.drawn.tolist()
 
 
 def without_sizes(plan):
