@@ -29,7 +29,7 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.coco import coco_document
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.io.image_identity import Named, match_images, normal_id
+from autoeval.io.image_identity import Named, match_images, normal_id, without_suffix
 from autoeval.io.images import image_size
 from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels import PLAN
@@ -577,9 +577,9 @@ def _file_name(image: LabelledImage, file: UnlabelledImage) -> str:
     """
     whole, path = PurePosixPath(image.file_name), _own_file(file)
     name = PurePosixPath(*[part for part in whole.parts if part not in (whole.anchor, "..")])
-    if path is None:
-        return f"{name.as_posix()}.png"
-    return name.as_posix() + ("" if name.suffix else path.suffix)
+    suffix = ".png" if path is None else path.suffix
+    has_one = without_suffix(name.name) != name.name or name.suffix == suffix
+    return name.as_posix() + ("" if has_one else suffix)
 
 
 def _own_file(image: UnlabelledImage) -> Path | None:
@@ -607,4 +607,4 @@ def _copy(image: UnlabelledImage, target: Path) -> None:
         else:
             import cv2
 
-            cv2.imwrite(str(temporary), image.read())
+            temporary.write_bytes(cv2.imencode(".png", image.read())[1].tobytes())

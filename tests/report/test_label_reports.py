@@ -10,8 +10,8 @@ import pytest
 from label_worlds import label_set, make_site
 from made_reports import tables
 
-from autoeval.detections import CONFIDENT
 from autoeval.boxes import LabelledImage
+from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.io.coco import read_coco
@@ -172,6 +172,24 @@ def test_boxes_are_offered_in_images_without_a_file_of_their_own(plan, tmp_path)
     write_plan(without_sizes(plan), tmp_path, files, prelabel=True)
     offered = read_coco(tmp_path / "prelabels_coco.json")
     assert {image.size for image in offered.images} == {(200, 300)} and len(offered.boxes)
+
+
+@pytest.mark.parametrize("name", ["{}.jpg", "{}.heic", "gate.mp4#{}", "cam.{}", "{}"])
+def test_labels_of_images_in_memory_are_of_the_images_that_were_drawn(plan, tmp_path, name):
+    """Of 4.jpg, written as 4.jpg.png, they were read as those of the image of the same number."""
+    images = tuple(
+        LabelledImage(name.format(k), name.format(k), image.size)
+        for k, image in enumerate(plan.found.images)
+    )
+    plan = replace(plan, found=replace(plan.found, images=images))
+    pixels = [np.full((9, 9, 3), k, np.uint8) for k in range(len(images))]
+    files = [ImageArray(image.image_id, own) for image, own in zip(images, pixels, strict=True)]
+    for drawn in (plan, plan.larger(20)):
+        write_plan(drawn, tmp_path, files)
+    listed = read_coco(tmp_path / "annotations.json").images
+    assert match_images(listed, images).index.tolist() == drawn.drawn.tolist()
+    for image, k in zip(listed, drawn.drawn, strict=True):
+        assert (cv2.imread(str(tmp_path / "images" / image.file_name)) == k).all()
 
 
 def test_boxes_are_not_offered_in_a_damaged_file_and_nothing_is_written(plan, tmp_path):
