@@ -210,7 +210,7 @@ def choose_bins(
     bins_name : str, optional
         Of the bins in a file with several.
     fit_on : sequence of Path, optional
-        Files of true counts, see `read_truth`.
+        Files of true counts, see `read_truth`; of one with a split ``train`` its images alone.
     category : str, optional
         Chosen of those of them that are COCO's.
     binning : str
@@ -227,7 +227,10 @@ def choose_bins(
         return find_bins(bins, bins_name)
     if fit_on:
         truths = [read_truth(path, category_of_file(category, path)) for path in fit_on]
-        counts = [count for truth in truths for count in truth.counts.values()]
+        counts = []
+        for truth in truths:  # of FSC-147's folder the training images alone
+            training = set(truth.splits.get("train", truth.counts))
+            counts += [n for image_id, n in truth.counts.items() if image_id in training]
         return fit_bins(rounded_counts(counts), binning, gamma)
     target = rounded_counts(model.target)
     if target.min() == target.max():

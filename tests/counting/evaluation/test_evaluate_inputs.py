@@ -52,6 +52,16 @@ def test_where_bins_come_from(folder, capsys):
     assert evaluate("pred.csv", "--binning", "paper") == 2
 
 
+def test_bins_of_fsc_147_are_of_its_training_images(folder):
+    n_points = {"1.jpg": 2, "2.jpg": 9, "3.jpg": 60}
+    content = {name: {"points": [[1, 1]] * n} for name, n in n_points.items()}
+    (folder / "annotation_FSC147_384.json").write_text(json.dumps(content))
+    splits = {"train": ["1.jpg", "2.jpg"], "test": ["3.jpg"]}
+    (folder / "Train_Test_Val_FSC_147.json").write_text(json.dumps(splits))
+    assert evaluate("pred.csv", "--fit-bins", folder) == 0
+    assert bins_used()["edges"] == list(released_bins(2, 9).edges)
+
+
 def test_the_last_bin_may_be_open(folder):
     (folder / "open.json").write_text("[0, 40, Infinity]")
     assert evaluate("pred.csv", "--bins", "open.json") == 0
