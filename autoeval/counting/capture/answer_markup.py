@@ -67,7 +67,7 @@ def read_markup(answer: str) -> Unmarked:
     >>> read_markup('{"visible": 9, "total": 12}').text.strip()
     'Final answer: 12'
     """
-    text = _without_reasoning(answer)
+    text = without_reasoning(answer)
     if text is None:
         return Unmarked("", fault=UNFINISHED)
     text, located = _without_tags(text)
@@ -82,8 +82,19 @@ def _joined(first: int | None, second: int | None) -> int | None:
     return second if first is None else first if second is None else first + second
 
 
-def _without_reasoning(answer: str) -> str | None:
-    """Drop what a model thinks before it answers; None where it never stops."""
+def without_reasoning(answer: str) -> str | None:
+    """Drop what a model thinks before it answers.
+
+    Parameters
+    ----------
+    answer : str
+        As the model gave it.
+
+    Returns
+    -------
+    str or None
+        None where it never stops.
+    """
     if "<|channel|>" in answer:
         parts = re.split(r"<\|channel\|>\s*final\s*<\|message\|>", answer)
         return None if len(parts) == 1 else parts[-1]

@@ -28,6 +28,7 @@ from autoeval.counting.capture.answer_markup import (
     UNFINISHED,
     enumerated,
     read_markup,
+    without_reasoning,
 )
 from autoeval.counting.capture.answer_numbers import (
     ALL,
@@ -97,6 +98,10 @@ _FORMS = {
     "triangle": r"\btriangle\b|\btriangular|\bpyramid",
     "rectangle": r"\brectangle\b|\brectangular|\bgrid\b|\bline\b|\bcolumn\b",
 }
+_DENIED = (  # "a rectangle, not a circle"
+    r"\b(?:not|neither|nor|rather\s+than|instead\s+of)\s+(?:an?\s+|the\s+)?\w+"
+    r"(?:\s+(?:n?or)\s+(?:an?\s+)?\w+)*"
+)
 _STATED = (  # "confidence (0-100): 85" names the range first
     r"\bconfidence(?:\s(?:level|score))?(?:\s?\(\d\s?%?\s?(?:-|–|to)\s?\d{1,3}\s?%?\))?"
     r"(?:\s(?:is|of))?\W{0,6}?"
@@ -420,7 +425,7 @@ def _settle(mention: Mention, rule: str) -> Extraction:
 
 
 def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
-    """Return which of several patterns an answer names last; None where it names none.
+    """Return which pattern an answer names last; None where it names none, or denies all.
 
     Parameters
     ----------
@@ -429,8 +434,7 @@ def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
     choices : sequence of str
         Names of patterns.
     """
-    text = re.sub(r"<(think(?:ing)?)>.*?(?:</\1>|$)", " ", answer, flags=re.I | re.S)
-    last = {}
+    text, last = re.sub(_DENIED, " ", without_reasoning(answer) or "", flags=re.I), {}
     for choice in choices:
         form = _FORMS.get(choice, rf"\b{re.escape(choice)}\b")
         last[choice] = max((m.start() for m in re.finditer(form, text, re.I)), default=-1)

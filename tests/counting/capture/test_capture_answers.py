@@ -97,7 +97,13 @@ CHOICES = [
     ("The circles are arranged in a triangle.", "triangle"),
     ("The squares form a ring, i.e. a circular pattern.", "circle"),
     ("It is not a circle but a rectangle.", "rectangle"),
+    ("The dots form a rectangle, not a circle.", "rectangle"),
+    ("A triangle rather than a circle or a rectangle", "triangle"),
+    ("It is neither a triangle nor a rectangle: a circle.", "circle"),
     ("<think>a triangle?</think>It is a grid.", "rectangle"),
+    ("◁think▷Maybe a circle, or", None),
+    ("<|channel|>analysis<|message|>It may be a triangle", None),
+    ("A triangle? No.</think>A grid.", "rectangle"),
     ("The circles cannot be told apart.", None),
     ("", None),
 ]
