@@ -306,15 +306,17 @@ def _spoken(
 
 def _read_again(row: Row, task: CaptureTask, options: RunOptions) -> Row:
     """Return the row itself, or as today's rules read its text where that is something else."""
-    text = row.get("text")
-    by_rules = options.extractor is extract_count and task.kind != CHOICE
+    text, choice = row.get("text"), task.kind == CHOICE
+    by_rules = row["task"] == task.name and (choice or options.extractor is extract_count)
     if not by_rules or not isinstance(text, str) or row.get("rule") in (CUT_OFF, "model"):
         return row
-    read = extract_count(text)
-    if read.value == row.get("value"):
+    read = _read_choice(text) if choice else extract_count(text)
+    stated = extract_confidence(text) if task.prompted_confidence else row.get("confidence")
+    if (read.value, stated) == (row.get("value"), row.get("confidence")):
         return row
     status = SKIPPED if read.value is None else OK
-    return {**row, "value": read.value, "rule": read.rule, "status": status}
+    read_anew = {"value": read.value, "rule": read.rule, "status": status, "confidence": stated}
+    return {**row, **read_anew}
 
 
 def _read_choice(text: str) -> Extraction:

@@ -136,6 +136,23 @@ def test_better_rules_read_kept_answers_without_asking(split, journal):
     assert values[:3] == [21, 21, None] and set(values[3:]) == {21}
 
 
+@pytest.mark.parametrize(
+    ("task", "answer", "field", "old", "new"),
+    [
+        ("pattern-occluded", "A circle, not a triangle", "value", "triangle", "circle"),
+        ("confidence-occluded", "21 circles.\nConfidence: 8/10", "confidence", 0.08, 0.8),
+    ],
+)
+def test_patterns_and_confidences_are_read_again_too(split, journal, task, answer, field, old, new):
+    run(split, task, Speaker(lambda n: answer), journal)
+    with journal.writer() as write:
+        write([{**row, field: old} for row in journal.read().values()])  # of an earlier version
+    speaker = Speaker(lambda n: "nothing")
+    run(split, task, speaker, journal)
+    assert speaker.asked == []
+    assert {row[field] for row in journal.read().values()} == {new}
+
+
 def test_nothing_is_asked_twice_and_failures_again(split, journal):
     def first(n):
         if n == 3:
