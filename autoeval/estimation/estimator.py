@@ -35,7 +35,6 @@ from autoeval.estimation.given import (
 )
 from autoeval.estimation.read_site import (
     GivenImages,
-    reference_as_in_fit,
     site_of_files,
     with_chosen_reference,
 )
@@ -546,7 +545,9 @@ class AccuracyEstimator:
         """
         named = named_categories(categories, self.categories_, self.context_.get("words"))
         box_source = None if predictions is None else given_boxes(predictions)
+        found: Site | None = None
         if isinstance(box_source, Predictions):
+            looks = self.known_looks()
             running = {"keep": keep, "watch": watch}
             unread = [name for name, value in running.items() if value is not None]
             if unread:
@@ -554,39 +555,49 @@ class AccuracyEstimator:
                     f"{listed(unread)}: for a detector that is run, and predictions are read. "
                     "Leave that out."
                 )
-            looks = self.known_looks()
             if len(box_source.references) > 1:
                 box_source = with_chosen_reference(box_source, self.context_)
-            site = site_of_files(
-                box_source,
-                looks,
-                images,
-                categories=named,
-                present=present,
-                labelled=labelled,
-            )
-            self.check_reference(site.reference is not None, site.floor)
         else:
             if images is None:
                 raise InputError("Expected predictions, or images to run the detector on.")
-            from autoeval.estimation.run_detector import Detector, fitted_reference, observe_site
+            from autoeval.estimation.observation.reference_boxes import PredictionsReference
+            from autoeval.estimation.run_detector import (
+                Detector,
+                any_task,
+                fitted_reference,
+                found_by,
+            )
 
             run = box_source or Detector(self.load_detector())
             reference = run.loaded_reference or fitted_reference(self.loading_)
             self.check_reference(reference is not None)
             self.check_detector(run.loaded, reference)
-            site = observe_site(
+            looks = self.known_looks()
+            any_task(named or {}, run.loaded.categories)  # refuses words that it does not know
+            found = found_by(
                 run,
                 images,  # type: ignore[arg-type]
-                named,
                 reference=reference,
                 keep=keep,
                 watch=watch,
             )
-            if self.looks_ and site.reference is not None:
-                site = reference_as_in_fit(site, site.reference, self.looks_)
-            of_fit = self.looks_.warnings if self.looks_ else ()
-            site = replace(site, warnings=(*site.warnings, *of_fit))
+            in_file = isinstance(reference, PredictionsReference)
+            box_source = Predictions(
+                found.boxes, reference=reference.path if in_file else found.reference
+            )
+            images = None  # its boxes list them
+        site = site_of_files(
+            box_source,
+            looks,
+            images,
+            categories=named,
+            present=present,
+            labelled=labelled,
+        )
+        self.check_reference(site.reference is not None, site.floor)
+        if found is not None:
+            warnings = (*found.warnings, *site.warnings)
+            site = replace(site, images=found.images, row=found.row, warnings=warnings)
         present_categories = checked_present(present, named, site.boxes.categories)
         words = words_of(named or {})
         return replace(site, named=bool(named), detector_words=words, present=present_categories)

@@ -55,9 +55,10 @@ class Predictions:
     path : path-like or object in memory
         COCO results, JSON lines, Parquet or a folder of text files; see
         `autoeval.load_predictions`. For a task a folder with ``NAME.json`` for each site; the
-        other files are then such folders, too. Or a DataFrame with the columns of Parquet, rows of
-        a COCO result, a COCO dict or ``pycocotools.COCO``, or a list with one item an image of
-        ``supervision.Detections``, torchvision's dicts or Ultralytics ``Results``.
+        other files are then such folders, too. Or `Boxes`, as `autoeval.detect` returns them, a
+        DataFrame with the columns of Parquet, rows of a COCO result, a COCO dict or
+        ``pycocotools.COCO``, or a list with one item an image of ``supervision.Detections``,
+        torchvision's dicts or Ultralytics ``Results``.
     reference : path-like or object in memory, or list of these, optional
         What a stronger detector found on the same images: its boxes count as probable labels; see
         docs/how-to/reference.md. Of several a fit reads the strongest.

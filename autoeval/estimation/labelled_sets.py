@@ -8,32 +8,26 @@ copies are left out, labels are compared with boxes, categories with too few lab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.boxes import Boxes, Categories, words_of
+from autoeval.boxes import Categories, words_of
 from autoeval.detectors.detector_spec import CLASSES_OPTION
 from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.given import GivenLabels, Predictions, is_coco_file, read_labels
-from autoeval.estimation.observation.kept_observer import keeping
-from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.run_detector import (
-    Detector,
-    any_task,
-    own_words,
-    with_seen_by_reference,
-)
+from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
+from autoeval.estimation.run_detector import Detector, any_task, found_in
 from autoeval.io.labels.content import (
-    NO_BOXES,
     LabelSet,
     held_out_of_training,
     ignoring_unchecked,
     labelled_boxes,
+    of_images,
 )
 from autoeval.io.predictions.category_words import as_spelt, known_spellings, numbered_by_labels
 from autoeval.io.predictions.covered_images import (
@@ -41,8 +35,7 @@ from autoeval.io.predictions.covered_images import (
     copies_left_out,
     unseen_images,
 )
-from autoeval.io.predictions.reading import unknown_sizes
-from autoeval.io.tasks.seed_set import checked_mapping
+from autoeval.io.predictions.reading import file_of, unknown_sizes
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
@@ -71,6 +64,7 @@ FILES_WRONG = (
     "do category numbers and image ids mean what the labels mean? Write words and file names into "
     "predictions files"
 )
+LABELS_WRONG = "are the labels of these images, in its words?"
 
 
 def _too_few_labels(site: str) -> TooFewLabelsError:
@@ -139,45 +133,31 @@ def labelled_site(site: Site) -> Site:
     )
 
 
-def set_of_detector(site: Site, every: Boxes) -> Site:
-    """Check a labelled set on which a detector was run as `labelled_site`, and as files are.
-
-    Low scores that are missing are a warning: a file of them would be refused, but may be mended.
-    Images without a box were seen: they are no reason to doubt.
+def set_of_samples(site: Site) -> Site:
+    """Check a labelled set that a detector was run on earlier, as `labelled_site` and as files are.
 
     Parameters
     ----------
     site : Site
-        With truth.
-    every : Boxes
-        All boxes of the detector on these images, in its own words.
+        With truth, in categories that are expected in all images.
 
     Returns
     -------
     Site
-        As of `labelled_site`, with the looks and the warnings of all boxes.
+        As of `labelled_site`, with the warnings of its boxes.
 
     Raises
     ------
     InputError
-        As `labelled_site`, or if hardly a box is right; of a task, one of whose sites may be hard,
-        that is a warning.
+        As `labelled_site`.
     """
     boxes_name = f"what the detector found on {site.name}"
-    floor = check_floor(every, boxes_name, complete=False, ran=True)
-    limit = check_limit(every, boxes_name, ran=True)
-    left_out = (*site.left_out, *floor)
+    floor = check_floor(site.boxes, boxes_name, complete=False, ran=True)
+    limit = check_limit(site.boxes, boxes_name, ran=True)
     labelled = labelled_site(
-        replace(site, looks=Looks.of(every), left_out=left_out, warnings=limit)
+        replace(site, everywhere=True, left_out=(*site.left_out, *floor), warnings=limit)
     )
-    if labelled.everywhere:
-        return _noting_all_wrong(
-            labelled, boxes_name, "are the labels of these images, in its words?"
-        )
-    if _mean_right(labelled) < HARDLY_RIGHT:
-        question = "Are the labels of these images, in pixels of them?"
-        raise _hardly_right(labelled, boxes_name, "by its labels", question)
-    return labelled
+    return _noting_all_wrong(labelled, boxes_name, LABELS_WRONG)
 
 
 def labels_with_files(
@@ -253,7 +233,6 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
     lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
     if lost:
         raise InputError(f"No predictions of the sites {', '.join(lost)}: expected NAME.json.")
-    words = {**{name: name for name in task.categories}, **task.detector_mapping}
     sites = []
     for seed_set in task.seed_sets:
         content = read_labels(
@@ -262,16 +241,13 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
             layout=seed_set.layout,
             options=seed_set.options,
         )
-        mapping: Mapping[str, str] = words
-        if seed_set.mapping is not None:
-            mapping = checked_mapping(content, task.categories, seed_set.mapping)
         site = _with_files(
             seed_set.name,
             content,
             files[seed_set.name],
             group=seed_set.group,
-            words=words,
-            label_words=mapping,
+            words=task.words,
+            label_words=task.label_words(content, seed_set),
         )
         sites.append(site)
     return sites
@@ -323,14 +299,21 @@ def _with_files(
     numbers_of_labels = content.numbers or (in_order if has_order else detector_words)
     numbers = dict(zip(numbers_of_labels, detector_words, strict=True))
     site = files.read(content.images, where=str(content.path), numbers=numbers)
-    floor = check_floor(site.boxes, str(files.name), complete=files.complete)
+    run, boxes_name = site.boxes.run, str(files.name)
+    if run is not None:
+        boxes_name = f"what the detector found on {name}"
+        lost_images = unreadable_warning(run.unreadable, len(site) + len(run.unreadable))
+        site = replace(site, left_out=(*site.left_out, *lost_images))
+    # low scores that are missing may be mended in a file, which is refused
+    complete = files.complete and run is None
+    floor = check_floor(site.boxes, boxes_name, complete=complete, ran=run is not None)
     truth = labelled_boxes(content, categories, label_words, site.boxes.images)
     if site.boxes.numbering.others:
         site = replace(site, boxes=numbered_by_labels(site.boxes, truth, words, files.name))
     unseen, uncovered = unseen_images(
         site.boxes,
         np.unique(truth.image[~truth.crowd]),
-        str(files.name),
+        boxes_name,
         images_name=LABELLED,
         complete=files.complete,
         refuse=True,
@@ -355,7 +338,7 @@ def _with_files(
     of_categories = site.as_categories(categories, words)
     passes = (of_categories.boxes, of_categories.reference)
     detectors = [boxes for boxes in passes if boxes is not None]
-    limit = check_limit(site.boxes, str(files.name))
+    limit = check_limit(site.boxes, boxes_name, ran=run is not None)
     labelled = labelled_site(
         replace(
             of_categories,
@@ -369,10 +352,10 @@ def _with_files(
         )
     )
     if everywhere:
-        return _noting_all_wrong(labelled, str(files.name))
+        return _noting_all_wrong(labelled, boxes_name, FILES_WRONG if run is None else LABELS_WRONG)
     if _mean_right(labelled) < HARDLY_RIGHT:
         question = _why_not_right(labelled, mismatch)
-        raise _hardly_right(labelled, str(files.name), f"by {content.path}", question)
+        raise _hardly_right(labelled, boxes_name, f"by {content.path}", question)
     return labelled
 
 
@@ -488,6 +471,7 @@ def observed_labels(
     from autoeval.io.labels.any_format import load_labels
     from autoeval.io.tasks.seed_set import seed_set_of
 
+    reference = run.loaded_reference
     words, name = run.loaded.categories, Path(labels).name
     name = name.removesuffix(".gz").rpartition(".")[0] or name
     content = held_out_of_training(load_labels(labels, img_dir))
@@ -497,9 +481,8 @@ def observed_labels(
         label_words = words_of(categories)
         seed_set = seed_set_of(content, name, task.categories, words=label_words, clip=False)
         place = folder and folder / "sources" / name
-        labelled = _observed(
-            run, seed_set, task, group=group or name, folder=place, everywhere=True
-        )
+        content, files = _found_on(run, seed_set, content, folder=place, reference=reference)
+        labelled = _with_files(name, content, files, group=group or name, words=label_words)
         return labelled, run.observer(task).context()
     common = tuple(dict.fromkeys(word for word in words if word in content.categories))
     if not common:
@@ -517,8 +500,8 @@ def observed_labels(
     ]
     if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
         raise _too_few_labels(name)
-    task = any_task({word: [word] for word in common}, words)
-    labelled = _observed(run, seed_set, task, group=group, folder=folder)
+    content, files = _found_on(run, seed_set, content, folder=folder, reference=reference)
+    labelled = _with_files(name, content, files, group=group, words=None)
     context = run.observer().context()
     del context["task"]  # of every category that is found
     return labelled, context
@@ -545,82 +528,77 @@ def observed_sources(
     tuple of list of Site and dict
         The sets, and what their scores are made with.
     """
-    context = run.observer(task).context()
-    sets = [
-        _observed(
+    from autoeval.io.labels.any_format import load_labels
+
+    task.lookup(run.loaded.categories)  # refused before the detector is run
+    context, reference = run.observer(task).context(), run.loaded_reference
+    sets = list[Site]()
+    for source in task.seed_sets:
+        content = load_labels(source.labels, source.img_dir, layout=source.layout, **source.options)
+        label_words = task.label_words(content, source)
+        content, files = _found_on(
             run,
-            seed_set,
-            task,
-            group=task.groups[seed_set.name],
-            folder=folder and folder / "sources" / seed_set.name,
-            everywhere=True,
+            task.seed_set_of(content, source, clip=False),
+            content,
+            folder=folder and folder / "sources" / source.name,
+            reference=reference,
         )
-        for seed_set in (task.load_seed_set(files, clip=False) for files in task.seed_sets)
-    ]
+        site = _with_files(
+            source.name,
+            content,
+            files,
+            group=source.group,
+            words=task.words,
+            label_words=label_words,
+        )
+        sets.append(site)
     return sets, context
 
 
-def _observed(
+def _found_on(
     run: Detector,
     seed_set: SeedSet,
-    task: Task,
+    content: LabelSet,
     *,
     folder: Path | None,
-    group: str | None,
-    everywhere: bool = False,
-) -> Site:
-    """Run a detector over the images of a seed set, in its own words, and translate its boxes."""
-    from autoeval.io.tasks.seed_set import SeedSetSamples
-
-    own_task = own_words(run.loaded)
-    observer = keeping(run.observer(own_task), run.keeping(folder))
-    samples = SeedSetSamples(seed_set)
-    evidence, truth, log = [], [], PassLog()
-    with observer.begin(samples, len(samples), f"observing {seed_set.name}") as bar:
-        for sample, seen in observer.each(samples, log=log):
-            evidence.append(seen.boxes_alone())
-            truth.append((sample.boxes, sample.labels, sample.iscrowd))
-            bar.update()
-    log.check(len(evidence))
-    lost = unreadable_warning(list(log.unreadable.values()), len(samples))
-    file_names = {record.image_id: record.file_name for record in seed_set.images}
-    # the detector's own categories may hold a word twice, as "N/A", those of its own task do not
-    own = Site.of_evidence(evidence, own_task.categories, file_names=file_names)
-    lookup = zip(own_task.categories, task.lookup(own_task.categories), strict=True)
-    site = own.as_categories(
-        task.categories, {word: task.categories[k] for word, k in lookup if k >= 0}
-    )
-    site = replace(
-        site,
-        truth=truth_of_samples(site.boxes, truth),
-        name=seed_set.name,
-        group=group or "",
-        everywhere=everywhere,
-        left_out=(*seed_set.warnings, *lost),
-    )
-    site = with_seen_by_reference(site, observer.settings.reference, samples)
-    kept = {image.image_id for image in site.boxes.images}
-    own = own.on_images([image.image_id in kept for image in own.boxes.images])
-    labelled = set_of_detector(site, own.boxes)
-    if own.reference is None or not len(own.reference):
-        return labelled
-    looks = replace(labelled.looks, reference_floor=own.reference.floor)
-    return replace(labelled, looks=looks)
-
-
-def truth_of_samples(
-    detected: Boxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
-) -> Boxes:
-    """Lay out the labels of the images of `detected`.
+    reference: Reference | None,
+) -> tuple[LabelSet, Predictions]:
+    """Run a detector over the images of labels.
 
     Parameters
     ----------
-    detected : Boxes
-        Whose images and categories the result has.
-    labels : iterable of tuple of ndarray
-        Of each image boxes (N, 4) as xyxy in pixels, categories (N,) and crowds (N,).
+    run : Detector
+        The detector, and how it is run.
+    seed_set : SeedSet
+        The images, on disk.
+    content : LabelSet
+        Their labels.
+    folder : Path or None
+        Where to keep what is observed.
+    reference : Reference or None
+        One whose boxes are in files may have a file for each set.
+
+    Returns
+    -------
+    tuple of LabelSet and Predictions
+        The labels of the images that could be read, and what was found there.
     """
-    parts = [*labels, NO_BOXES]
-    image = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
-    boxes, label, crowd = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Boxes(detected.images, detected.categories, image, label, boxes, crowd=crowd)
+    from autoeval.io.tasks.seed_set import SeedSetSamples
+
+    found = found_in(
+        SeedSetSamples(seed_set),
+        {record.image_id: record.file_name for record in seed_set.images},
+        run,
+        reference=reference,
+        keep=run.keeping(folder),
+        activity=f"observing {seed_set.name}",
+    )
+    sizes = {image.image_id: image.size for image in found.boxes.images}
+    images = [replace(i, size=sizes[i.image_id]) for i in content.images if i.image_id in sizes]
+    content = replace(of_images(content, images), warnings=seed_set.warnings)
+    boxes_of_reference: Any = found.reference
+    if isinstance(reference, PredictionsReference):
+        boxes_of_reference = path = reference.path
+        if path.is_dir() and not any(path.rglob("*.txt")):
+            boxes_of_reference = file_of(seed_set.name, path)
+    return content, Predictions(found.boxes, reference=boxes_of_reference)

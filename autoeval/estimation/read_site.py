@@ -1,7 +1,8 @@
 """A new site from predictions, read as those of the fit: boxes, images and categories that count.
 
 `AccuracyEstimator.read_site` calls `site_of_files`, as does monitoring for each site. Where a
-detector is run instead, `autoeval.estimation.run_detector` makes the site.
+detector is run, `autoeval.estimation.run_detector` makes the boxes, which are read as those of a
+file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A detector that is run over images: how it is loaded, and the site that it leaves behind.
 
-`Detector` is what users give for a run; `observe_site`, which `AccuracyEstimator.read_site` calls,
-runs it over the images of a new site, `autoeval.estimation.labelled_sets` over labelled ones. The
+`Detector` is what users give for a run; `found_by`, which `AccuracyEstimator.read_site` calls, runs
+it over the images of a new site, `autoeval.estimation.labelled_sets` over labelled ones. The
 pass itself is in `autoeval.estimation.observation`.
 """
 
@@ -16,15 +16,18 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypedDict, Unpack
 
-from autoeval.boxes import Categories, words_of
+from autoeval.boxes import Categories, DetectorRun, words_of
 from autoeval.detections import Evidence
 from autoeval.detectors.adapters import wrap_object
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
-from autoeval.estimation.checks import unreadable_warning
-from autoeval.estimation.observation.detector_identity import identity_warnings, refuse_differences
+from autoeval.estimation.observation.detector_identity import (
+    identity_warnings,
+    is_identified,
+    refuse_differences,
+)
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
-from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.observing import OBSERVING, ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
 from autoeval.estimation.observation.reference_boxes import (
     OF_FILES,
@@ -39,14 +42,12 @@ from autoeval.estimation.observation.samples import (
     blocks_of_read,
 )
 from autoeval.io.find_images import Images, file_name_of, list_images, without_copies
-from autoeval.io.predictions.covered_images import unseen_images
 from autoeval.io.tasks.seed_set import Samples
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import Executor
-from autoeval.sites.label_warnings import reference_elsewhere
 from autoeval.sites.site import Site
-from autoeval.words import listed, prefixed
+from autoeval.words import listed
 
 
 class Loading(TypedDict, total=False):
@@ -161,17 +162,15 @@ class Detector:
             raise InputError("An executor needs a folder in which its workers meet: `work_dir`.")
         return None
 
-    def observer(self, task: Task | None = None, reference: Reference | None = None) -> Observer:
+    def observer(self, task: Task | None = None) -> Observer:
         """Return the pass that finds its boxes.
 
         Parameters
         ----------
         task : Task, optional
             The categories; by default the detector's own words, so that one pass serves all.
-        reference : Reference, optional
-            By default its own.
         """
-        settings = PassSettings(reference=reference or self.loaded_reference)
+        settings = PassSettings(reference=self.loaded_reference)
         task = task or own_words(self.loaded)
         return Observer(self.loaded, task, settings, reading=self.reading)
 
@@ -257,18 +256,15 @@ def check_detector(
     refuse_differences(fitted, now)
 
 
-def observe_site(
+def found_by(
     run: Detector,
     images: Images,
-    categories: Categories | None,
     *,
     reference: Reference | None,
-    keep: Keeping | None,
-    watch: Callable[[Evidence], object] | None,
+    keep: Keeping | None = None,
+    watch: Callable[[Evidence], object] | None = None,
 ) -> Site:
-    """Run a detector, and its reference if there is one, on the images of a site.
-
-    Copies of a file, byte by byte, are left out.
+    """Run a detector on the images of a site, but on no copy of a file.
 
     Parameters
     ----------
@@ -276,85 +272,106 @@ def observe_site(
         The detector, and how it is run.
     images : path-like or sequence
         See `autoeval.io.find_images.list_images`.
-    categories : mapping of str to sequence of str or None
-        That may count, each with the detector's words for it; by default each of these words.
-    reference : Reference or None
-        By default that of `run`.
-    keep : Keeping or None
-        Where to keep what is observed, and who observes.
-    watch : callable or None
-        Called with the evidence of each image, in the detector's own words.
+    reference, keep, watch
+        See `found_in`.
 
     Returns
     -------
     Site
-        Not yet calibrated. Its row has ``n_images``, ``n_unreadable``, ``unreadable`` (names and
-        reasons) and the seconds spent.
+        As of `found_in`, with the images, and warnings of those that were left out and of a
+        reference that is not identified.
 
     Raises
     ------
     InputError
-        If no image can be read, or a word is none of the detector's.
+        If no image can be read.
     """
     pictures, copies_taken = without_copies(list_images(images))
-    detector = run.loaded
-    observer = keeping(run.observer(reference=reference), keep or run.keeping(None))
-    words = observer.task.categories  # the detector's own may hold one twice, as "N/A"
-    named = categories or {word: [word] for word in words}
-    lookup = any_task(named, words).lookup(words)
-    samples, log, evidence = UnlabelledSamples(pictures), PassLog(), []
-    with observer.begin(samples, len(samples)) as bar:
-        for _, seen in observer.each(samples, log=log):
-            if watch is not None:
-                watch(seen)
-            evidence.append(seen.relabel(lookup).boxes_alone())
-            bar.update()
-    log.check(len(evidence))
-    lost = list(log.unreadable.values())
-    row = {"n_images": len(evidence), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
-    blocks = blocks_of_read(samples, log.unreadable)
-    file_names = {image.image_id: file_name_of(image) for image in pictures}
-    site = replace(
-        Site.of_evidence(evidence, tuple(named), blocks, file_names),
-        warnings=(
-            *copies_taken,
-            *unreadable_warning(lost, len(samples)),
-            *identity_warnings(detector),
-            *identity_warnings(getattr(observer.settings.reference, "detector", None)),
-        ),
-        backbone=detector.backbone,
-        evidence=tuple(evidence),
-        images=pictures,
-        detector=detector.fingerprint,
-        row=row | log.seconds,
+    site = found_in(
+        UnlabelledSamples(pictures),
+        {image.image_id: file_name_of(image) for image in pictures},
+        run,
+        reference=reference,
+        keep=keep or run.keeping(None),
+        watch=watch,
     )
-    return with_seen_by_reference(site, observer.settings.reference, samples)
+    of_run = site.boxes.run and replace(site.boxes.run, copies=np.zeros(len(site), bool))
+    of_reference = identity_warnings(getattr(reference, "detector", None))
+    return replace(
+        site,
+        boxes=replace(site.boxes, run=of_run),
+        images=pictures,
+        warnings=(*copies_taken, *of_reference),
+    )
 
 
-def with_seen_by_reference(site: Site, reference: Reference | None, samples: Samples) -> Site:
-    """Leave out the images that the file of a reference says nothing of, and say what is odd in it.
-
-    Of images that its detector was not run on, all objects would be ones that it did not find.
+def found_in(
+    samples: Samples,
+    file_names: Mapping[str, str],
+    run: Detector,
+    *,
+    reference: Reference | None,
+    keep: Keeping | None,
+    watch: Callable[[Evidence], object] | None = None,
+    activity: str = OBSERVING,
+) -> Site:
+    """Run a detector on images, and its reference where that is run, too.
 
     Parameters
     ----------
-    site : Site
-        On which a detector was run.
-    reference : Reference or None
-        As it was run with; one that is run sees all images.
     samples : Samples
-        The images of the pass.
+        The images.
+    file_names : mapping of str to str
+        File name of each image by its id.
+    run : Detector
+        The detector, and how it is run.
+    reference : Reference or None
+        One whose boxes are in a file is not looked up here.
+    keep : Keeping or None
+        Where to keep what is observed, and who observes.
+    watch : callable, optional
+        Called with the evidence of each image.
+    activity : str
+        What the progress bar calls it.
+
+    Returns
+    -------
+    Site
+        In the detector's own words, with the boxes as if `autoeval detect` had written them: they
+        are read on as those of a file. Its row has ``n_images``, ``n_unreadable``, ``unreadable``
+        (names and reasons) and the seconds spent.
+
+    Raises
+    ------
+    InputError
+        If no image can be read.
     """
-    if not isinstance(reference, PredictionsReference) or site.reference is None:
-        return site
-    file_boxes, positions = reference.read(samples)
-    file_boxes = file_boxes.on_images([positions[image.image_id] for image in site.boxes.images])
-    unseen, notes = unseen_images(file_boxes, np.arange(len(site)), str(reference.path))
-    odd = (*notes, *reference_elsewhere(site.boxes, site.reference))
-    notices = prefixed("reference", (*file_boxes.warnings, *file_boxes.left_out, *odd))
-    site = replace(site, left_out=(*site.left_out, *notices))
-    dropped = np.union1d(unseen, np.array(file_boxes.uncovered, np.int64))
-    return site.without_images(dropped) if len(dropped) else site
+    detector = run.loaded
+    is_run = None if isinstance(reference, PredictionsReference) else reference
+    settings, task = PassSettings(reference=is_run), own_words(detector)
+    observer = keeping(Observer(detector, task, settings, reading=run.reading), keep)
+    log, evidence = PassLog(), []
+    with observer.begin(samples, len(samples), activity) as bar:
+        for _, seen in observer.each(samples, log=log):
+            if watch is not None:
+                watch(seen)
+            evidence.append(seen.boxes_alone())
+            bar.update()
+    log.check(len(evidence))
+    lost = tuple(log.unreadable[k] for k in sorted(log.unreadable))
+    site = Site.of_evidence(evidence, task.categories, file_names=file_names)
+    of_run = DetectorRun(
+        str(getattr(detector, "name", detector)),
+        detector.settings,
+        detector.fingerprint,
+        is_identified(detector),
+        detector.backbone,
+        categories=task.categories,
+        unreadable=lost,
+        blocks=blocks_of_read(samples, log.unreadable),
+    )
+    row = {"n_images": len(site), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
+    return replace(site, boxes=replace(site.boxes, run=of_run), row=row | log.seconds)
 
 
 def any_task(named: Categories, words: Sequence[str]) -> Task:

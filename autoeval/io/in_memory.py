@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from autoeval.boxes import LabelledImage
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet
@@ -41,11 +41,12 @@ from autoeval.runtime.files import name_of
 from autoeval.words import Notice, listed
 
 ACCEPTED = (
-    "a path; a DataFrame or an Arrow table with the columns of a Parquet file (image_id or "
-    "file_name, category_id or category, x, y, w and h or bbox or x1, y1, x2 and y2, score); a "
-    "list of COCO result rows; a COCO dict or pycocotools.COCO; or a list with one item an image "
-    "of supervision.Detections, torchvision's dicts (boxes, scores, labels), Ultralytics Results "
-    "or MMDetection's data samples; or supervision.Detections by file name"
+    "a path; what autoeval.detect or autoeval.load_predictions returned; a DataFrame or an Arrow "
+    "table with the columns of a Parquet file (image_id or file_name, category_id or category, x, "
+    "y, w and h or bbox or x1, y1, x2 and y2, score); a list of COCO result rows; a COCO dict or "
+    "pycocotools.COCO; or a list with one item an image of supervision.Detections, torchvision's "
+    "dicts (boxes, scores, labels), Ultralytics Results or MMDetection's data samples; or "
+    "supervision.Detections by file name"
 )
 ACCEPTED_LABELS = (
     "a path (COCO JSON, or a folder of YOLO or VOC); what autoeval.load_labels returned; a COCO "
@@ -105,7 +106,8 @@ def in_memory(predictions: object) -> bool:
     (True, True, False)
     """
     has_known_type = (
-        _is_table(predictions)
+        isinstance(predictions, Boxes)
+        or _is_table(predictions)
         or _document(predictions) is not None
         or isinstance(predictions, list | tuple)
     )
@@ -139,6 +141,8 @@ def content_in_memory(predictions: Any, images: Sequence[LabelledImage] | None) 
         rows = document["annotations"]
         plain = [_plain(row) if isinstance(row, Mapping) else row for row in rows]
         return content_of_document({**document, "annotations": plain}, name_of(predictions))
+    if isinstance(predictions, Boxes):
+        return _of_boxes(predictions)
     if _is_table(predictions):
         return Content(_of_table(predictions))
     if _of_names(predictions):
@@ -152,6 +156,24 @@ def content_in_memory(predictions: Any, images: Sequence[LabelledImage] | None) 
         return Content(columns_of_list([_plain(row) for row in rows]))
     image_boxes = [_of_image(item, k, predictions) for k, item in enumerate(rows)]
     return _of_images(image_boxes, images, predictions)
+
+
+def _of_boxes(boxes: Boxes) -> Content:
+    """Lay out boxes that were read before, or that a detector which was run has found."""
+    boxes = boxes.on_images(boxes.covered) if boxes.uncovered else boxes
+    none, xywh = Coded(np.full(len(boxes), -1), []), boxes.boxes.astype(np.float64)
+    xywh[:, 2:] -= xywh[:, :2]
+    columns = RawColumns(
+        Coded(boxes.image, [image.image_id for image in boxes.images]),
+        Coded(boxes.image, [image.file_name for image in boxes.images]),
+        none,
+        Coded(boxes.label, [*boxes.categories]),
+        xywh,
+        boxes.scores.astype(np.float64),
+    )
+    own_images = boxes.images if boxes.lists_images else None
+    in_order = {str(k): word for k, word in enumerate(boxes.categories)}  # all, found or not
+    return Content(iter([columns]), own_images, in_order, boxes.left_out, boxes.run)
 
 
 def labels_in_memory(labels: Any) -> LabelSet:

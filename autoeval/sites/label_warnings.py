@@ -683,6 +683,8 @@ def never_predicted(
     n_labelled = np.bincount(single, minlength=len(truth.categories)).tolist()
     n_found = np.bincount(boxes.label, minlength=len(boxes.categories)).tolist()
     predicted_words = {word for word, n in zip(boxes.categories, n_found, strict=True) if n}
+    if boxes.run is not None:  # a word that the detector knows, and never finds
+        predicted_words |= {*boxes.run.categories}
     predicted_names = (
         {words.get(word, "") for word in predicted_words} if words else predicted_words
     )

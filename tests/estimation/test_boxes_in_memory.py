@@ -73,7 +73,7 @@ def test_a_single_word_of_a_category_is_no_list_of_letters(world):
 @pytest.mark.parametrize(
     ("labels", "boxes", "message"),
     [
-        (0, 5, "Expected predictions as a path; a DataFrame.*but got int"),
+        (0, 5, "Expected predictions as a path; .*a DataFrame.*but got int"),
         (0, {"000000.jpg": []}, "but got dict with 000000.jpg"),
         ([1], 1, "Expected labels as a path .* but got list of int"),
     ],

@@ -15,8 +15,7 @@ from autoeval.estimation.checks import few_blocks
 from autoeval.estimation.estimate import sampling_std
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.labelled_sets import labelled_site, truth_of_samples
-from autoeval.io.labels.content import NO_BOXES
+from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import ReadAs, find_words
 from autoeval.model.pair_table import REFERENCE_FEATURES, REFERENCE_TRUE
@@ -299,16 +298,6 @@ def test_a_labelled_set_names_itself_in_its_warnings():
     warning, unlabelled = made.looks.warnings
     assert unlabelled.startswith("val: ") and "are on no labelled object" in unlabelled
     assert warning.startswith("val: ") and "are true positives" in warning
-
-
-def test_labels_of_each_image_become_the_truth_of_a_site():
-    found = random_found(0).on_images([0, 1, 2])
-    car, dog = np.array([[1.0, 2, 3, 4]]), np.array([[5.0, 6, 7, 8], [0, 0, 9, 9]])
-    labels = [(car, [0], [False]), NO_BOXES, (dog, [3, 3], [True, False])]
-    truth = truth_of_samples(found, [tuple(map(np.asarray, of)) for of in labels])
-    assert truth.image.tolist() == [0, 2, 2] and truth.label.tolist() == [0, 3, 3]
-    assert truth.crowd.tolist() == [False, True, False]
-    np.testing.assert_array_equal(truth.boxes, np.concatenate([car, dog]))
 
 
 def test_a_labelled_set_warns_of_shifted_labels():

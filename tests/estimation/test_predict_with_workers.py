@@ -1,6 +1,7 @@
 """Images that workers observe give what one process sees, to the last bit."""
 
 import pickle
+from dataclasses import replace
 
 import pytest
 from monitoring.fake_cameras import detector, estimator, write_camera
@@ -8,6 +9,7 @@ from monitoring.fake_cameras import detector, estimator, write_camera
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.io.image_lists import load_image_folder
 from autoeval.runtime.jobs import Outcome, attempt, prepare
+from autoeval.sites.file_looks import Looks
 
 
 class Backwards:
@@ -40,9 +42,11 @@ def images(tmp_path):
 @pytest.mark.parametrize("executor", [Backwards(), Failing()], ids=["backwards", "failing"])
 def test_what_workers_saw_is_what_one_process_sees(executor, load, images, tmp_path):
     """Images that a lost worker was to observe are observed here: the set is no smaller one."""
-    alone = estimator().predict(detector(), images=images)
+    looks = Looks(detector().categories, {}, detector=detector().settings)
+    fitted = replace(estimator(), looks_=looks)
+    alone = fitted.predict(detector(), images=images)
     keep = Keeping(tmp_path / "work", executor, load)
-    together = estimator().predict(detector(), images=images, keep=keep)
+    together = fitted.predict(detector(), images=images, keep=keep)
     assert together.to_dict() == alone.to_dict()
     assert together.n_images == 10
     assert "0007.png" in together.site.row["unreadable"] == alone.site.row["unreadable"]

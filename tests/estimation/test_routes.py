@@ -1,6 +1,7 @@
 """The same boxes by prediction files and by a callable give the same estimator and estimates."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,6 +145,50 @@ def test_a_reference_by_file_names_where_a_detector_is_run_on_a_coco_file(sites,
     site = fitted.predict(run, images=images).site
     assert len(site) == 20 and len(site.reference) == len(site.boxes)
     np.testing.assert_allclose(site.reference.boxes, site.boxes.boxes, atol=1e-9)
+
+
+def test_a_run_its_file_and_its_boxes_in_memory_are_one_table_of_boxes(sites, both, tmp_path):
+    known, new, name, _ = sites
+    detector, files = load_black_box(name), [tmp_path / f"{k}.parquet" for k in (0, 1)]
+    found = [
+        autoeval.detect(detector, folder / IMAGES, file)
+        for folder, file in zip((known, new), files, strict=True)
+    ]
+    run = predict_by_callable(both[1], sites)
+    for of_known, of_new in (files, found):
+        fitted = autoeval.fit(known / LABELS, of_known)
+        np.testing.assert_array_equal(fitted.table_[SCORES], both[1].table_[SCORES])
+        assert fitted.looks_.detector == both[1].looks_.detector
+        assert numbers_of(fitted.predict(of_new)) == numbers_of(run)
+        assert numbers_of(both[1].predict(of_new)) == numbers_of(run)
+    other = replace(found[1], run=replace(found[1].run, settings={"other": 1}))
+    with pytest.raises(InputError, match="another detector or other settings"):
+        both[1].predict(other)
+
+
+def test_a_word_that_the_detector_knows_and_never_finds_has_an_average_precision_of_0(
+    sites, tmp_path
+):
+    """A file says nothing of it; a run does, and its file and its boxes with it."""
+    known, _, name, _ = sites
+    labels = json.loads((known / LABELS).read_text())
+    labels["categories"].append({"id": 9, "name": "van"})
+    for entry in labels["annotations"][::4]:
+        entry["category_id"] = 9
+    path = tmp_path / "vans.json"
+    path.write_text(json.dumps(labels))
+
+    detector = load_black_box(name)
+    detector.categories = (*detector.categories, "van")
+    found = autoeval.detect(detector, known / IMAGES, tmp_path / "boxes.parquet")
+    by_run = autoeval.fit(path, detector, img_dir=known / IMAGES)
+    for fitted in (
+        by_run,
+        autoeval.fit(path, found),
+        autoeval.fit(path, tmp_path / "boxes.parquet"),
+    ):
+        accuracies = dict(zip(fitted.rows_["category"], fitted.rows_["mAP"], strict=True))
+        assert accuracies["van"] == 0 < accuracies["car"]
 
 
 @pytest.mark.parametrize("of_task", [False, True])

@@ -267,7 +267,7 @@ def test_torchvision_may_name_its_images():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (3, "Expected predictions as a path; a DataFrame .*but got int. A detector"),
+        (3, "Expected predictions as a path; .*a DataFrame .*but got int. A detector"),
         ({"a.jpg": []}, "but got dict with a.jpg"),
         ([3.5], "but got list of float"),
         (np.zeros((3, 6)), "but got ndarray"),

@@ -16,7 +16,8 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.io.labels.any_format import load_labels
-from autoeval.io.tasks.seed_set import SeedSet, seed_set_of, thinned
+from autoeval.io.labels.content import LabelSet
+from autoeval.io.tasks.seed_set import SeedSet, checked_mapping, seed_set_of, thinned
 from autoeval.runtime.files import PathLike, read_config
 from autoeval.words import listed
 
@@ -100,14 +101,52 @@ class Task:
             See `load_labels` and `seed_set_of`.
         """
         labels = load_labels(files.labels, files.img_dir, layout=files.layout, **files.options)
+        return self.seed_set_of(labels, files, clip=clip)
+
+    def seed_set_of(self, content: LabelSet, files: SeedSetFiles, *, clip: bool = True) -> SeedSet:
+        """Make the seed set of a source whose labels have been read; see `load_seed_set`.
+
+        Parameters
+        ----------
+        content : LabelSet
+            The labels of `files`.
+        files, clip
+            See `load_seed_set`.
+        """
         words, mapping = self.detector_mapping, files.mapping
-        seed_set = seed_set_of(labels, files.name, self.categories, mapping, words=words, clip=clip)
+        seed_set = seed_set_of(
+            content, files.name, self.categories, mapping, words=words, clip=clip
+        )
         return thinned(seed_set, self.max_images)
 
     @property
     def groups(self) -> dict[str, str]:
         """Group of each seed set, by the seed set's name."""
         return {files.name: files.group or files.name for files in self.seed_sets}
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Category of each word of a detector that counts: the categories' names among them."""
+        return {**{name: name for name in self.categories}, **self.detector_mapping}
+
+    def label_words(self, content: LabelSet, files: SeedSetFiles) -> dict[str, str]:
+        """Return the category of each word of the labels of a source that counts.
+
+        Parameters
+        ----------
+        content : LabelSet
+            The labels of `files`.
+        files : SeedSetFiles
+            Of this task; by default its labels have the words of detectors.
+
+        Raises
+        ------
+        InputError
+            If the mapping of `files` does not fit its labels; see `checked_mapping`.
+        """
+        if files.mapping is None:
+            return self.words
+        return checked_mapping(content, self.categories, files.mapping)
 
     def lookup(self, detector_categories: Sequence[str]) -> np.ndarray:
         """Return the index into `categories` of each category of a detector.
@@ -127,7 +166,7 @@ class Task:
         InputError
             If all are unused.
         """
-        words = {**{name: name for name in self.categories}, **self.detector_mapping}
+        words = self.words
         index = {name: i for i, name in enumerate(self.categories)}
         indices = [index.get(words.get(name, ""), -1) for name in detector_categories]
         if max(indices, default=-1) < 0:

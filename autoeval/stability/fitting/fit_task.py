@@ -15,7 +15,7 @@ from autoeval.estimation.category_scores import pair_rows, sources, with_pairs
 from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import FitSettings, checked_sets, fit_sets
-from autoeval.estimation.labelled_sets import set_of_detector
+from autoeval.estimation.labelled_sets import set_of_samples
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.protocol import (
@@ -269,7 +269,7 @@ def checked_set(stored: Site, words: Sequence[str]) -> Site:
         If no category has labels enough for the default.
     """
     site = Site(stored.boxes, truth=stored.truth, name=stored.name, group=stored.group)
-    labelled_set = set_of_detector(replace(site, everywhere=True), site.boxes)
+    labelled_set = set_of_samples(site)
     statistics = replace(labelled_set.looks, categories=tuple(words))
     return replace(labelled_set, looks=statistics)
 

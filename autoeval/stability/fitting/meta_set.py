@@ -18,7 +18,6 @@ import pandas as pd
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.labelled_sets import truth_of_samples
 from autoeval.estimation.observation.detector_identity import (
     LoadDetector,
     TravellingObserver,
@@ -26,6 +25,7 @@ from autoeval.estimation.observation.detector_identity import (
 )
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.find_images import file_stamp
+from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.model.pair_table import SAMPLE, SEED
 from autoeval.runtime.jobs import Advance, Executor, Job, JobCounts, run_jobs
@@ -70,6 +70,24 @@ class Scorer(TravellingObserver):
             truth = truth_of_samples(pool, labels)
             rows[0][LABELLED] = pack_set(pool, truth)
         return [{**job.columns, **row} for row in rows]
+
+
+def truth_of_samples(
+    detected: Boxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> Boxes:
+    """Lay out the labels of the images of `detected`.
+
+    Parameters
+    ----------
+    detected : Boxes
+        Whose images and categories the result has.
+    labels : iterable of tuple of ndarray
+        Of each image boxes (N, 4) as xyxy in pixels, categories (N,) and crowds (N,).
+    """
+    parts = [*labels, NO_BOXES]
+    image = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+    boxes, label, crowd = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Boxes(detected.images, detected.categories, image, label, boxes, crowd=crowd)
 
 
 def score_meta_set(

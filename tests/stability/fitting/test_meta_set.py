@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 from rectangles import RectangleDetector, rectangle_task
 
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
+from autoeval.io.labels.content import NO_BOXES
 from autoeval.runtime.jobs import Job, attempt, prepare
 from autoeval.runtime.store import RowStore
 from autoeval.stability.fitting.meta_set import (
@@ -18,6 +20,7 @@ from autoeval.stability.fitting.meta_set import (
     recorded_sets,
     sample_set_jobs,
     score_meta_set,
+    truth_of_samples,
 )
 from autoeval.stability.metasets import SampleSet, own_images
 from autoeval.stability.passes.presets import preset
@@ -112,3 +115,15 @@ def test_own_images_keep_their_boxes_and_nothing_large(observer, samples):
     assert place.evaluation.rankings[0].average_precision().mean() == pytest.approx(
         table["mAP"][0], abs=1e-6
     )
+
+
+def test_labels_of_each_image_become_the_truth_of_a_site():
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", (48, 64)) for k in range(3))
+    none = np.zeros(0, np.int64)
+    found = Boxes(images, ("car", "dog"), none, none, np.zeros((0, 4)), np.zeros(0))
+    car, dog = np.array([[1.0, 2, 3, 4]]), np.array([[5.0, 6, 7, 8], [0, 0, 9, 9]])
+    labels = [(car, [0], [False]), NO_BOXES, (dog, [1, 1], [True, False])]
+    truth = truth_of_samples(found, [tuple(map(np.asarray, of)) for of in labels])
+    assert truth.image.tolist() == [0, 2, 2] and truth.label.tolist() == [0, 1, 1]
+    assert truth.crowd.tolist() == [False, True, False]
+    np.testing.assert_array_equal(truth.boxes, np.concatenate([car, dog]))
