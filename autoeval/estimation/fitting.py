@@ -50,6 +50,7 @@ from autoeval.estimation.protocol import (
 )
 from autoeval.estimation.read_site import CHOSEN
 from autoeval.estimation.run_detector import Detector
+from autoeval.io.predictions.category_words import known_spellings
 from autoeval.io.predictions.reading import files_by_site
 from autoeval.io.tasks.task import Task
 from autoeval.labels.assistance import LabelAssistance
@@ -511,7 +512,11 @@ def join_fits(
         if ("detector" in first_estimator.context_) != ("detector" in estimator.context_):
             raise InputError("Fits on predictions and fits with a detector are not joined.")
         _check_same_detector(first_name, first_estimator, name, estimator)
-    sites = {name: _sites_of(name, fitted) for name, fitted in fits.items()}
+    words: list[str] = []
+    sites = {
+        name: [_spelt_as(labelled, words) for labelled in _sites_of(name, fitted)]
+        for name, fitted in fits.items()
+    }
     sets = [
         labelled_set
         for name, names in _names_of_sites(sites).items()
@@ -538,6 +543,33 @@ def _sites_of(name: str, fitted: AccuracyEstimator) -> tuple[Site, ...]:
             f"joined: fit it again, or copy its whole folder, with the file that ends in {SUFFIX}."
         )
     return sets
+
+
+def _spelt_as(labelled: Site, words: list[str]) -> Site:
+    """Spell the words of a labelled set as earlier sets, whose `words` take in its further ones.
+
+    Where labels of one set say ``Car`` and those of another ``car`` it is one category; those of a
+    task stay as the task names them.
+    """
+    looks = labelled.looks
+    used = dict.fromkeys([*looks.categories, *labelled.boxes.categories])
+    spelt = {} if labelled.everywhere else known_spellings(used, words)
+    words += [word for word in used if word not in words and word not in spelt]
+    if not spelt:
+        return labelled
+    names = tuple(spelt.get(word, word) for word in labelled.boxes.categories)
+    known = replace(
+        looks,
+        categories=tuple(spelt.get(word, word) for word in looks.categories),
+        numbers={number: spelt.get(word, word) for number, word in looks.numbers.items()},
+        frequencies={spelt.get(word, word): n for word, n in looks.frequencies.items()},
+    )
+    boxes = replace(labelled.boxes, categories=names)
+    truth = replace(labelled.evaluation.truth, categories=names)
+    reference = labelled.reference
+    if reference is not None:
+        reference = replace(reference, categories=names)
+    return replace(labelled, boxes=boxes, truth=truth, reference=reference, looks=known)
 
 
 def _words_of(fits: Mapping[str, AccuracyEstimator]) -> dict[str, Any]:
@@ -655,7 +687,7 @@ def _check_same_detector(
     """Raise `InputError` for fits of different detectors or passes, but for their references."""
     words = set(estimator.known_looks().categories)
     words_of_first = set(first_estimator.known_looks().categories)
-    if not words & words_of_first:
+    if not words & words_of_first and not known_spellings(words, [*words_of_first]):
         raise InputError(
             f"{name} knows {listed(sorted(words), 10)}, the first fit "
             f"{listed(sorted(words_of_first), 10)}: they are of other detectors."

@@ -110,6 +110,26 @@ def test_words_that_one_fit_was_told_stand_where_their_category_is_named(order):
         assert fitted.read_site(rows).boxes.categories == WORDS
 
 
+def test_words_that_labels_of_one_set_spell_otherwise_are_those_of_another():
+    """As Person and person: they were two categories of the joined fit, or two detectors."""
+
+    def called(seed, *words):
+        labelled = make_site(seed, n_images=30 + seed, categories=WORDS)
+        boxes, truth = (replace(of, categories=words) for of in (labelled.boxes, labelled.truth))
+        passes = {"boxes": boxes, "reference": boxes.where(boxes.scores > 2)}  # without a box
+        return fit_of(
+            replace(labelled, **passes, truth=truth, looks=Looks.of(boxes), everywhere=False)
+        )
+
+    same = join_fits({"a": called(0, *WORDS), "b": called(1, *WORDS)})
+    for words in (("car", "Person"), ("CAR", "Person")):
+        joined = join_fits({"a": called(0, *WORDS), "b": called(1, *words)})
+        assert joined.regression_.categories_ == list(WORDS)
+        assert joined.looks_.frequencies == same.looks_.frequencies
+        for known in ("", "site0"):
+            np.testing.assert_array_equal(numbers_at(joined, known), numbers_at(same, known))
+
+
 def with_reference(seed):
     labelled = site(seed)
     return fit_of(replace(labelled, reference=labelled.boxes), context(reference="large"))
