@@ -249,7 +249,11 @@ def match_labels(
             "estimated of them. Are these finished, and in these words? If so, label images that "
             "hold one, too."
         )
+    misspelt = set(words or ()) - {*labels.categories} if labels.lists_categories else ()
     warnings = (*labels.warnings, *_not_in_pool(unknown), *truth.left_out)
+    if misspelt:
+        text = f"no label is called {listed(sorted(misspelt))}, which --words translates: check it"
+        warnings = (*warnings, Notice("word-not-known", text))
     return LabelledSubset(images, truth, warnings)
 
 

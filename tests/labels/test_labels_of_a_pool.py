@@ -78,6 +78,20 @@ def test_a_category_that_was_looked_for_and_is_nowhere_needs_no_other_word():
         match_labels(labels_on(labels_of(["a.jpg"], boxes, ("Car",)), POOL, ["bus"]), pool)
 
 
+@pytest.mark.parametrize("lists_categories", [True, False])
+def test_a_translated_word_that_the_labels_do_not_list_is_warned_of(lists_categories):
+    """Misspelt, its objects were none; where nothing lists the words none may be labelled."""
+    no_boxes = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 4))
+    pool = Boxes(POOL, ("vehicle",), *no_boxes)
+    labels = labels_of(
+        ["site/a.jpg"], [("1", "car")], ("car", "lorry"), lists_categories=lists_categories
+    )
+    made = labels_on(labels, POOL, [])
+    for word, is_known in (("lorry", True), ("lorrie", not lists_categories)):
+        warnings = match_labels(made, pool, {"car": "vehicle", word: "vehicle"}).warnings
+        assert [notice.code for notice in warnings] == ([] if is_known else ["word-not-known"])
+
+
 def test_labels_of_images_that_could_be_several_of_the_pool_are_said():
     names = ["a/1.jpg", "b/1.jpg", "a/2.jpg", "b/2.jpg", "a/3.jpg"]
     pool = [LabelledImage(str(k), name, None) for k, name in enumerate(names, 11)]
