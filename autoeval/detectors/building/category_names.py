@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mmengine.config import Config
+from mmengine.fileio import list_from_file
 from torch import nn
 
 from autoeval.detectors import ops
@@ -100,7 +102,10 @@ def count_classes(model: nn.Module) -> int | None:
 
 
 def _from_config(config: Config) -> tuple[str, ...]:
-    return _names((_dataset(config).get("metainfo") or {}).get("classes"))
+    classes = (_dataset(config).get("metainfo") or {}).get("classes")
+    if isinstance(classes, str) and Path(classes).is_file():  # mmengine reads it
+        classes = list_from_file(classes)
+    return _names(classes)
 
 
 def _of_type(config: Config) -> tuple[str, ...]:

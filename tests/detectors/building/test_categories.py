@@ -75,6 +75,17 @@ def test_a_type_with_another_number_says_nothing():
         find_categories(detector(2), config(type="VOCDataset"), {})
 
 
+def test_a_file_that_the_config_names(tmp_path):
+    """One category is not called by the path of the file, which mmengine reads."""
+    path = tmp_path / "classes.txt"
+    for words in (["lorry"], ["lorry", "bus"]):
+        path.write_text("\n".join(words) + "\n")
+        of_file = config(type="CocoDataset", metainfo={"classes": str(path)})
+        assert find_categories(detector(len(words)), of_file, {}) == tuple(words)
+    bare = config(type="CocoDataset", metainfo={"classes": "lorry"})
+    assert find_categories(detector(1), bare, {}) == ("lorry",)
+
+
 def test_given_ones_of_another_number():
     with pytest.raises(InputError, match=r"2 classes, but --classes lists 3"):
         find_categories(detector(2), config(), {}, ["a", "b", "c"])
