@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -146,9 +148,21 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
         find,
         words,
         name=f"ONNX {kind.layout}",
-        weights=spec.name,
+        weights=_files(spec.name),
         settings={"framework": "onnx", **options},
     )
+
+
+def _files(name: str) -> list[Path]:
+    """Return a file and those beside it that hold its weights, as torch's exporter writes them.
+
+    A tensor names such a file as the value of its entry ``location``, in protobuf.
+    """
+    path, content = Path(name), Path(name).read_bytes()
+    entries = re.finditer(rb"\n\x08location\x12(.)", content, re.DOTALL)
+    places = {content[entry.end() : entry.end() + entry[1][0]] for entry in entries}
+    beside = sorted(path.parent / place.decode(errors="replace") for place in places)
+    return [path, *(file for file in beside if file.is_file())]
 
 
 def _session_options(onnxruntime: Any) -> Any:

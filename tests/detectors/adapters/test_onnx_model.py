@@ -173,6 +173,27 @@ def test_options_of_the_suppression(tmp_path):
     assert found_in(copy)[1].fingerprint == plain.fingerprint
 
 
+def test_weights_in_a_file_of_their_own_make_another_detector(tmp_path):
+    """As torch's exporter keeps them: the first file alone is the same of any training."""
+    fingerprints = set()
+    for training, score in (("first", 0.9), ("second", 0.8), ("again", 0.9)):
+        folder = tmp_path / training
+        folder.mkdir()
+        outputs = yolov8()
+        outputs["output0"][0, 4, 0] = score
+        path = write(folder / "a.onnx", {"output0": np.zeros((1, 7, 100), np.float32)})
+        model = onnx.load(path)
+        (node,) = model.graph.node
+        model.graph.initializer.append(onnx.numpy_helper.from_array(outputs["output0"], "output0"))
+        model.graph.node.remove(node)
+        onnx.save_model(model, path, save_as_external_data=True, location="a.onnx.data")
+        found, detector = found_in(path)
+        assert found.scores[0] == np.float32(score)
+        assert (folder / "a.onnx.data").is_file()
+        fingerprints.add(detector.fingerprint)
+    assert len(fingerprints) == 2
+
+
 @pytest.mark.parametrize("given", [{"conf": 2}, {"iou": -0.1}, {"box_score_thresh": "high"}])
 def test_a_threshold_that_no_score_can_have_is_refused(given):
     defaults = {"conf": 0.01, "iou": 0.7, "box_score_thresh": 0.05, "imgsz": 96}
