@@ -368,5 +368,7 @@ def show_detect(
         print(f"{len(lost)} of {n_images + len(lost)} images could not be read: {listed(lost, 10)}")
     output = invocation.values["output"]
     print(f"written: {output}")
-    print(f"next: autoeval estimate --predictions {shlex.quote(str(output))}")
+    predictions = f"--predictions {shlex.quote(str(output))}"
+    print(f"\nnext step, of labelled images:\n  autoeval fit --labels LABELS {predictions}")
+    print(f"next step, of new images:\n  autoeval estimate {predictions}")
     return 0

@@ -6,15 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from comparison.two_detectors import write_detectors
 
 from autoeval import Predictions, fit
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.command_table import COMMANDS
 from autoeval.commands.command_line import Invocation, options_of
 from autoeval.commands.compare import after_compare
-from autoeval.commands.estimate import after_estimate, after_fit
+from autoeval.commands.estimate import after_estimate, after_fit, show_detect
 from autoeval.commands.monitor import label_commands
 from autoeval.comparison.comparison import Gate, Loss
 from autoeval.labels import PLAN
@@ -119,6 +121,19 @@ def test_after_a_fit_with_the_boxes_of_a_reference_those_of_the_new_images_are_n
     words = {"reference": ["--reference", "retinanet_r50"]}
     step = after_fit(Invocation({}, words, ""), Path("fit"), from_files=False)
     assert shlex.split(step)[-2:] == ["--reference", "retinanet_r50"]
+
+
+def test_boxes_of_a_detector_are_fitted_on_or_estimated_from(tmp_path, capsys):
+    """Those of labelled images, too, were to be estimated, before there was a fit."""
+    images = (LabelledImage("1", "1.jpg", (9, 9)),)
+    none = np.zeros(0, int)
+    boxes = Boxes(images, ("car",), none, none, np.zeros((0, 4)), np.zeros(0))
+    show_detect(boxes, Invocation({"output": tmp_path / "my boxes.parquet"}, {}, ""))
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    fitted, estimated = map(shlex.split, lines)
+    of_boxes = ["--predictions", str(tmp_path / "my boxes.parquet")]
+    assert fitted == ["autoeval", "fit", "--labels", "LABELS", *of_boxes]
+    assert estimated == ["autoeval", "estimate", *of_boxes]
 
 
 @pytest.mark.parametrize(
