@@ -27,6 +27,7 @@ LEVELS = (0, 1, 2, 3)
 SMALLEST = 2 ** max(LEVELS)  # pixels, or cells of a map, a side: one for each tile
 DISTANCES = (4.0, 8.0)
 MOST_BEYOND = 0.05  # share of points outside the frame from which on it is another frame
+ENOUGH_POINTS = 10  # fewer may all lie in one pixel
 SAME_SHAPE = 0.02  # relative difference of aspect ratios up to which points are rescaled
 
 
@@ -78,8 +79,8 @@ def evaluate_points(
     Raises
     ------
     InputError
-        If no image has both, or points are in frames of different sizes: with `rescale` of
-        different shapes.
+        If no image has both, points are shares of their images, or in frames of different sizes:
+        with `rescale` of different shapes.
     """
     from autoeval.counting.measures.point_matching import (
         NormalisedAveragePrecision,
@@ -241,7 +242,14 @@ def in_frame_of_truth(
 def _check_reach(
     name: str, whose: str, tables: Sequence[tuple[np.ndarray | None, tuple[int, int] | None]]
 ) -> None:
-    """Raise `InputError` where many points lie beyond the only size that is known."""
+    """Raise `InputError` where points are shares, or many lie beyond the only size known."""
+    given = [points for points, _ in tables if points is not None and len(points)]
+    n_given = sum(map(len, given))
+    if n_given >= ENOUGH_POINTS and max(points.max() for points in given) <= 1:
+        raise InputError(
+            f"{name}: all {n_given} {whose} points lie in [0, 1]. Expected pixels: multiply them "
+            "by the width and the height of each image."
+        )
     sized_points = [
         (points, size) for points, size in tables if points is not None and len(points) and size
     ]

@@ -227,6 +227,15 @@ def test_points_beyond_the_only_size_that_is_known_are_of_another_frame(folder, 
     assert "1 of 2 predicted points" in capsys.readouterr().err
 
 
+def test_points_as_shares_of_the_image_are_refused(folder, capsys):
+    pixels = [[50 * k + 1, 30 * k + 1] for k in range(10)]
+    truth = {"a": {"points": pixels, "H": 384, "W": 512}}
+    shares = [[x / 512, y / 384] for x, y in pixels]
+    assert frames(folder, truth, {"a": shares}) == 2
+    assert "all 10 predicted points lie in [0, 1]" in capsys.readouterr().err
+    assert frames(folder, truth, {"a": pixels}) == 0
+
+
 def test_points_beyond_images_on_disk_are_of_another_frame(folder, capsys):
     """GAME put all of them into its last tile, and found them in one place."""
     cv2.imwrite(str(folder / "a.png"), np.zeros((64, 64, 3), np.uint8))
