@@ -294,7 +294,8 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[Not
     windows_shown = {name: window for name, (window, _) in shown.items()}
     ranks = _ranks(estimator, windows_shown, settings, floors)
     sites = [
-        _monitored_site(name, rows, shown[name], ranks, shared) for name, rows in rows_of.items()
+        _monitored_site(name, rows, images_of[name]["taken"].max(), shown[name], ranks, shared)
+        for name, rows in rows_of.items()
     ]
     return Monitored(
         tuple(sorted(sites, key=_by_urgency)),
@@ -632,11 +633,12 @@ def _shown(
 def _monitored_site(
     name: str,
     rows: Sequence[Mapping[str, Any]],
+    last: pd.Timestamp,
     shown: tuple[Mapping[str, Any] | None, dict[str, str]],
     ranks: Mapping[str, tuple[float, float]],
     shared: WatchedSites,
 ) -> MonitoredSite:
-    """Put together what is known of one site; `shown` is of `_shown`."""
+    """Put together what is known of one site; `last` is of its images, `shown` of `_shown`."""
     nothing, estimator = float("nan"), shared.estimator
     window, reasons = shown
     look = look_of(window)
@@ -664,7 +666,7 @@ def _monitored_site(
         level=estimator.level,
         target=estimator.target,
         n_images=window["n_images"] if window else 0,
-        last=max((row["last"] for row in rows if row["last"]), default=""),
+        last=plain(last) or "",
         n_unreadable=window["n_unreadable"] if window else 0,
         alarms=tuple(kind for kind in reasons if kind in alarms),
         units=units,

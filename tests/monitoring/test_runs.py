@@ -95,6 +95,7 @@ def test_windows_without_boxes_are_not_shown_against_another_baseline(world, tmp
         world / "fit", tmp_path / "sites", work_dir=tmp_path / "work", baseline="6d"
     )
     assert monitored["gate"].to_pandas()["baseline"].tolist() == [True] * 3
+    assert monitored["gate"].last == site.last > "2026-03-10T"  # it was that of the third day
     assert "windows-dropped" in [notice.code for notice in monitored.warnings]
     assert numbers(run(world, tmp_path, baseline="3d")).equals(numbers(site))
 
