@@ -15,6 +15,7 @@ average precision between that of the sample and the label-free one g (in the ma
 Coull 1998: with that of the sample alone, values that happen to be low would have small variances,
 and weigh too much), and a factor by target. A proportion of n objects has
 :math:`\varphi = 1`; the mean over ten IoU thresholds varies less than one of them.
+Frames of one block of time count as one image with their mean number of objects.
 
 The last factor is the expectation over what a itself is not known by: with the label-free value as
 five images, θ has a beta distribution of mean a and h + 5 observations, of which

@@ -57,6 +57,19 @@ def test_without_a_plan_blocks_of_time_are_those_that_come_with_the_boxes(sites,
     assert sample.n_clusters < len(sample.images) == 20
 
 
+@pytest.mark.parametrize("target", ["mAP", "recall@0.5"])
+def test_frames_of_a_single_block_measure_no_difference(sites, labels, target):
+    """They show no variance, which is not none; labels of one image are too few, too."""
+    content = read_coco(labels)
+    for blocks, measured in ((np.arange(80), True), (np.where(np.arange(80) > 9, 9, 0), False)):
+        in_time = {name: replace(site, blocks=blocks) for name, site in sites.items()}
+        paired = pair_labels(in_time, content, target=target, plan=None)
+        of_all = [accuracy for accuracy in paired.accuracies["weak"] if accuracy.n_true > 2]
+        of_all += paired.pooled.values()
+        assert {accuracy.measured for accuracy in of_all} == {measured}
+        assert max(accuracy.n_holding for accuracy in of_all) <= paired.sample.n_clusters
+
+
 def test_frames_of_one_block_count_once_beside_what_is_expected_of_an_image():
     influence, free = np.array([0.3, -0.1, 0.1, -0.3]), ValueWithError(0.0, 0.1, 8.0)
     differences = []
