@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -194,9 +195,9 @@ def _write(
     """
     import numpy as np
 
-    from autoeval.boxes import DetectorRun, LabelledImage
-    from autoeval.estimation.observation.detector_identity import is_identified
-    from autoeval.estimation.observation.samples import PassLog, blocks_of_read
+    from autoeval.boxes import LabelledImage
+    from autoeval.estimation.observation.samples import PassLog
+    from autoeval.estimation.run_detector import run_of
     from autoeval.io.find_images import copied
     from autoeval.io.predictions.detector_run import BoxWriter, note_of
 
@@ -218,18 +219,12 @@ def _write(
         ]
         copies = np.zeros(len(pictures), bool)
         copies[copied(pictures)] = True
-        detector = observer.detector
-        noted = DetectorRun(
-            spec.name if spec else str(getattr(detector, "name", detector)),
-            detector.settings,
-            detector.fingerprint,
-            is_identified(detector),
-            detector.backbone,
-            _versions(),
-            words,
-            tuple(log.unreadable[k] for k in sorted(log.unreadable)),
-            copies[read],
-            blocks_of_read(samples, log.unreadable),
+        noted = run_of(observer, samples, log)
+        noted = replace(
+            noted,
+            name=spec.name if spec else noted.name,
+            versions=_versions(),
+            copies=copies[read],
         )
         writer.close(note_of(noted, listed))
     except BaseException:

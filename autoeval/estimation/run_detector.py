@@ -358,20 +358,38 @@ def found_in(
             evidence.append(seen.boxes_alone())
             bar.update()
     log.check(len(evidence))
-    lost = tuple(log.unreadable[k] for k in sorted(log.unreadable))
-    site = Site.of_evidence(evidence, task.categories, file_names=file_names)
-    of_run = DetectorRun(
+    of_run = run_of(observer, samples, log)
+    site, lost = (
+        Site.of_evidence(evidence, task.categories, file_names=file_names),
+        of_run.unreadable,
+    )
+    row = {"n_images": len(site), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
+    return replace(site, boxes=replace(site.boxes, run=of_run), row=row | log.seconds)
+
+
+def run_of(observer: Observer, samples: Samples, log: PassLog) -> DetectorRun:
+    """Return what is noted of a pass that has ended, but for versions and copies.
+
+    Parameters
+    ----------
+    observer : Observer
+        The pass, in the detector's own words.
+    samples : Samples
+        All images.
+    log : PassLog
+        Of the pass.
+    """
+    detector = observer.detector
+    return DetectorRun(
         str(getattr(detector, "name", detector)),
         detector.settings,
         detector.fingerprint,
         is_identified(detector),
         detector.backbone,
-        categories=task.categories,
-        unreadable=lost,
+        categories=observer.task.categories,
+        unreadable=tuple(log.unreadable[k] for k in sorted(log.unreadable)),
         blocks=blocks_of_read(samples, log.unreadable),
     )
-    row = {"n_images": len(site), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
-    return replace(site, boxes=replace(site.boxes, run=of_run), row=row | log.seconds)
 
 
 def any_task(named: Categories, words: Sequence[str]) -> Task:
