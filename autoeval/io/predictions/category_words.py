@@ -136,7 +136,7 @@ def find_words(
         Of the file, for messages.
     named : list of tuple
         Number and word of each of N boxes, None for what is not there. A word that is a number, and
-        no known word, counts as one.
+        no known word, counts as one; so does its text, where no known word is such a text.
     how : ReadAs
         What is known before.
     own : mapping of str to str
@@ -164,11 +164,15 @@ def find_words(
     [1, 0]
     """
     known_words = {*(how.words or ()), *how.numbers.values(), *own.values()}
-    if known_words:
-        named = [  # ``label`` and the like may hold numbers
-            (word, None)
-            if number is None and isinstance(word, int | float) and str(word) not in known_words
-            else (number, word)
+    if known_words:  # ``label`` and the like may hold numbers
+        as_text = not any(normal_id(word).isdecimal() for word in known_words)
+        of_word = {
+            word: str(word) not in known_words
+            and (isinstance(word, int | float) or (as_text and normal_id(word).isdecimal()))
+            for _, word in set(named)
+        }
+        named = [
+            (word, None) if number is None and of_word[word] else (number, word)
             for number, word in named
         ]
     kinds = dict.fromkeys(named)

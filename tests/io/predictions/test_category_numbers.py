@@ -253,6 +253,22 @@ def test_numbers_in_the_place_of_words_are_numbers():
     read = read_predictions(pd.DataFrame(rows), numbers={"1": "person", "3": "car"})
     assert [read.categories[k] for k in read.label] == ["car", "person"]
     named = [{**box, "label": 3}, {**box, "label": 1}]
-    read = read_predictions(named, numbers={"0": "1", "1": "3"})
-    assert [read.categories[k] for k in read.label] == ["3", "1"]
-    assert read_predictions(named).categories == ("3", "1")  # nothing is known of numbers
+    for of_words in (named, [{**row, "label": str(row["label"])} for row in named]):
+        read = read_predictions(of_words, numbers={"0": "1", "1": "3"})
+        assert [read.categories[k] for k in read.label] == ["3", "1"]
+        assert read_predictions(of_words).categories == ("3", "1")  # nothing is known of numbers
+
+
+@pytest.mark.parametrize("column", ["label", "category", "category_name", "category_id"])
+def test_numbers_written_as_text_are_numbers(column):
+    """They were words of another detector, so that the file was refused."""
+    box = {"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}
+    rows = [{**box, column: "3"}, {**box, column: "1.0"}, {**box, column: "3"}]
+    for given in (rows, pd.DataFrame(rows)):
+        read = read_predictions(given, numbers={"1": "person", "3": "car"})
+        assert [read.categories[k] for k in read.label] == ["car", "person", "car"]
+    # a word where known words are such texts
+    digits = [{**box, column: "3"}, {**box, column: "11"}]
+    if column != "category_id":
+        read = read_predictions(digits, numbers={"1": "2", "2": "3"})
+        assert [read.categories[k] for k in read.label] == ["3", "11"]
