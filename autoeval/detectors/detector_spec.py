@@ -94,7 +94,7 @@ class DetectorSpec:
                     "model itself. Set it in that file, and leave it out here."
                 )
             return load_black_box(self.name)
-        from autoeval.detectors.adapters import adapter_of
+        from autoeval.detectors.adapters import adapter_of, usable_device
 
         adapter = adapter_of(self.name)
         if adapter is not None:
@@ -105,14 +105,12 @@ class DetectorSpec:
                     f"{listed(adapter.SETTINGS)}. Leave it out."
                 )
             return adapter.load(self)
-        import torch
-
         from autoeval.detectors.loading import load_detector
 
         return load_detector(
             self.name,
             checkpoint=self.checkpoint,
-            device=self.device or ("cuda" if torch.cuda.is_available() else "cpu"),
+            device=usable_device(self.device),
             cfg_options=self.cfg_options,
             trust_checkpoint=self.trust_checkpoint,
             classes=self.words,

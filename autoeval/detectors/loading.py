@@ -16,6 +16,7 @@ import torch
 from mmengine.config import Config
 
 from autoeval.detections import FRAMEWORK
+from autoeval.detectors.adapters import usable_device
 from autoeval.detectors.building.category_names import find_categories
 from autoeval.detectors.building.checkpoints import find_checkpoint, load_weights, read_checkpoint
 from autoeval.detectors.building.configs import build_model, deployed_weights, read_config
@@ -70,7 +71,7 @@ def load_detector(
         checkpoint does not fit it, the categories are not known, the device cannot be used, or the
         detector fails on the trial image.
     """
-    chosen = _device(device)
+    chosen = usable_device(device)
     idle = [name for name in cfg_options or {} if name.partition(".")[0] not in PARTS]
     if idle:
         raise InputError(
@@ -110,15 +111,6 @@ def _source(
             "--checkpoint FILE."
         )
     return official
-
-
-def _device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"Cannot use device {name!r}: {error}") from error
-    return device
 
 
 def try_once(detector: MMDetector) -> None:
