@@ -12,6 +12,7 @@ from mmengine.dist import get_dist_info, sync_random_seed
 from mmengine.registry import DATA_SAMPLERS, MODELS
 from torch import Tensor, nn
 from torch.utils.data import Sampler
+from typing_extensions import Self
 
 from autoeval.counting.binning.bins import CountBins
 from autoeval.counting.measures.count_errors import check_mode
@@ -263,11 +264,18 @@ class BinLoss(nn.Module):
     ) -> None:
         super().__init__()
         check_mode(mode)
-        bins = edges if isinstance(edges, CountBins) else CountBins(tuple(edges))
-        self.register_buffer("edges", torch.tensor(bins.edges), persistent=False)
+        self.bins = edges if isinstance(edges, CountBins) else CountBins(tuple(edges))
+        self.register_buffer("edges", torch.tensor(self.bins.edges), persistent=False)
         self.mode = mode
         self.log_weight = log_weight
         self.loss_weight = loss_weight
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        """Keep the edges in single precision at least, where a network is made half."""
+        super()._apply(fn, recurse)
+        if torch.finfo(self.edges.dtype).bits < 32:
+            self.edges = torch.tensor(self.bins.edges, device=self.edges.device)
+        return self
 
     def forward(self, pred: Tensor, target: Tensor) -> Tensor:
         """Return the weighted mean penalty of a batch.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from mmengine.registry import DATA_SAMPLERS, MODELS
+from torch import nn
 from torch.utils.data import DataLoader
 
 from autoeval.counting.bin_training import (
@@ -203,6 +204,9 @@ def test_the_edges_move_with_the_module_and_half_precision_works():
     assert loss(torch.tensor([512.0]).bfloat16(), torch.tensor([515.0])).item() == 3
     maps = torch.ones(1, 5, 103).bfloat16()
     assert loss(maps, torch.tensor([513.0])).item() == 2
+    for dtype in (torch.bfloat16, torch.float16):  # as a part of a network that is made half
+        loss = nn.Sequential(nn.Linear(1, 1), BinLoss([0, 1197.5, 3000])).to(dtype)[1]
+        assert loss(torch.tensor([1199.0]), torch.tensor([1100.0])).item() == 99
     meta = BinLoss([0, 10, 50]).to("meta")
     assert meta.edges.device.type == "meta"
 
