@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -242,7 +243,7 @@ def read_exclusions(path: PathLike) -> list[str]:
     Parameters
     ----------
     path : path-like
-        One id a line; ``#`` starts a comment.
+        One id a line; ``#`` at its beginning or behind a space starts a comment.
 
     Raises
     ------
@@ -253,7 +254,7 @@ def read_exclusions(path: PathLike) -> list[str]:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the exclusion list {path}: {error}.") from error
-    return [name for line in lines if (name := line.split("#")[0].strip())]
+    return [name for line in lines if (name := re.split(r"(?:^|\s)#", line)[0].strip())]
 
 
 def load_counting_set(

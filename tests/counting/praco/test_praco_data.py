@@ -117,6 +117,8 @@ def test_exclusion_lists_and_images_without_objects(fsc147, tmp_path):
     assert [image.image_id for image in counting_set.kept] == ["1.jpg", "3.jpg"]
     assert set(counting_set.excluded) == {"2.jpg", "4.jpg"}
     assert counting_set.warnings == ("excluded images that the set does not have: 1 (99)",)
+    listed.write_text("3#1.jpg # another image, not 3.jpg\n")
+    assert read_exclusions(listed) == ["3#1.jpg"]
     with pytest.raises(InputError, match="Cannot read the exclusion list"):
         read_exclusions(tmp_path / "none.txt")
     path = fsc147 / "annotation_FSC147_384.json"
