@@ -96,11 +96,13 @@ def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
         The value in [-1, 1]. For precision and F1 each has images of its own that measure it, and
         the difference those of the one with fewer.
     """
+    both = a.independent, b.independent
     return replace(
         a,
         value=a.value - b.value,
         influence=a.influence - b.influence,
         n_holding=min(a.n_holding, b.n_holding),
+        independent=min(filter(None, both), key=lambda behind: behind[1], default=None),
     )
 
 
@@ -393,22 +395,17 @@ def pair_labels(
     for name, boxes in boxes_by_name.items():
         rankings[name] = ranked = rank_categories(boxes, truth)
         warnings += prefixed(name, contradicted_by_boxes(boxes, truth, ranked))
-        measured = [measure_sample(ranking, target, weights) for ranking in ranked]
-        sums = [ranking.n_true for ranking in ranked]
+        accuracies[name] = [
+            replace(measure_sample(ranking, target, weights, own_blocks), complete=sample.complete)
+            for ranking in ranked
+        ]
         point = OperatingPoint.of(target)
         if point is not None:
             counts = [image_counts(ranking, point.score_thr, point.level) for ranking in ranked]
             counts.append(np.sum(counts, axis=0))
-            measured.append(measure_counts(point.measure, counts[-1], weights))
+            of_all = measure_counts(point.measure, counts[-1], weights, own_blocks)
+            pooled[name] = replace(of_all, complete=sample.complete)
             sums = [denominators(point.measure, count) for count in counts]
-        # frames of one block count once: those of a single one show no variance
-        held = [len(np.unique(own_blocks[below > 0])) for below in sums]
-        accuracies[name] = [
-            replace(accuracy, complete=sample.complete, n_holding=n)
-            for accuracy, n in zip(measured, held, strict=True)
-        ]
-        if point is not None:
-            pooled[name] = accuracies[name].pop()
             with np.errstate(divide="ignore"):  # a measure that is not defined
                 of_one[name] = 1 / np.average(sums, axis=1, weights=weights)
     warnings += odd_labels(truth)

@@ -119,7 +119,8 @@ class SampleAccuracy:
         nothing. None: all of them.
     independent : tuple of (float, int), optional
         Objects and clusters that hold one, for the variance by objects: frames of a cluster show
-        the same objects, so that their mean number counts. None: each image is a cluster.
+        the same objects, so that their mean number counts. At a threshold the boxes or objects of
+        its denominator. None: each image is a cluster.
     n_equal : float
         Boxes or objects behind a measure at a threshold, its denominator, where all images show the
         same ratio, as where all boxes are right: these show no variance, which is not none. 0 where
@@ -140,9 +141,11 @@ class SampleAccuracy:
     def measured(self) -> bool:
         """Whether enough images hold the category for the labels to say much.
 
-        `FEWEST_HOLDING`; with the labels of all images one suffices.
+        `FEWEST_HOLDING`, of which those of one cluster count once; with the labels of all images
+        one suffices.
         """
-        return self.n_holding >= (1 if self.complete else FEWEST_HOLDING)
+        n_held = self.independent[1] if self.independent else self.n_holding
+        return n_held >= (1 if self.complete else FEWEST_HOLDING)
 
     @property
     def usable(self) -> bool:
@@ -243,6 +246,7 @@ def measure_sample(
     ranking: RankedDetections,
     target: str = "mAP",
     weights: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
 ) -> SampleAccuracy:
     """Measure one category as `measure_levels`, or at a threshold such as ``recall@0.3``.
 
@@ -254,16 +258,21 @@ def measure_sample(
         ``mAP``, ``mAP50``, ``mAP75``, or a measure at a score threshold.
     weights : ndarray of shape (k,), optional
         Inverse inclusion probabilities, where they differ.
+    clusters : ndarray of shape (k,), int, optional
+        See `LabelledSample`.
     """
     point = OperatingPoint.of(target)
     if point is None:
-        return measure_levels(ranking, weights)[target]
+        return measure_levels(ranking, weights, clusters=clusters)[target]
     counts = image_counts(ranking, point.score_thr, point.level)
-    return measure_counts(point.measure, counts, weights)
+    return measure_counts(point.measure, counts, weights, clusters)
 
 
 def measure_counts(
-    measure: str, counts: np.ndarray, weights: np.ndarray | None = None
+    measure: str,
+    counts: np.ndarray,
+    weights: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
 ) -> SampleAccuracy:
     """Measure precision, recall or F1 on the k labelled images.
 
@@ -275,6 +284,8 @@ def measure_counts(
         True positives, boxes and objects of each image, see `image_counts`.
     weights : ndarray of shape (k,), optional
         Inverse inclusion probabilities, where they differ.
+    clusters : ndarray of shape (k,), int, optional
+        See `LabelledSample`.
 
     Examples
     --------
@@ -285,8 +296,12 @@ def measure_counts(
     value, influence = value_of(measure, counts, weights), influence_on(measure, counts, weights)
     below = denominators(measure, counts)
     n_equal = 0.0 if (np.abs(influence) > LEAST_INFLUENCE).any() else float(below.sum())
-    n_true, n_holding = int(counts[2].sum()), int(np.sum(below > 0))
-    return SampleAccuracy(value, influence, n_true, n_holding, n_equal=n_equal)
+    n_true, n_holding, n_behind = int(counts[2].sum()), int(np.sum(below > 0)), float(below.sum())
+    n_held = n_holding if clusters is None else len(np.unique(clusters[below > 0]))
+    independent = n_behind, n_held
+    return SampleAccuracy(
+        value, influence, n_true, n_holding, n_equal=n_equal, independent=independent
+    )
 
 
 def difference_estimate(

@@ -390,7 +390,7 @@ def _at_threshold(
         [*shown, any(shown)],
         strict=True,
     ):
-        measured = measure_counts(point.measure, count, sample.weights)
+        measured = measure_counts(point.measure, count, sample.weights, sample.clusters)
         n_equal = measured.n_equal if is_shown else 0.0
         accuracy = replace(measured, complete=sample.complete, n_equal=n_equal)
         mixing = plan.points[point.measure]

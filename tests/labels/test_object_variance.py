@@ -56,12 +56,22 @@ def test_frames_of_one_block_count_once_at_a_threshold(hits):
     estimates = []
     for frames in (1, 5):
         blocks = np.repeat(np.arange(4), frames)
-        recall = measure_counts("recall", counts[:, blocks])
+        recall = measure_counts("recall", counts[:, blocks], clusters=blocks)
         sample = LabelledSample(np.arange(4 * frames), 40 * frames, clusters=blocks)
         given = None if recall.n_equal else residual
         estimates.append(sample_estimate(recall, sample, ValueWithError(0.7, 0.1), residual=given))
     one, five = estimates
     assert (five.value, five.error, five.dof) == pytest.approx((one.value, one.error, one.dof))
+
+
+@pytest.mark.parametrize("measure", ["precision", "recall", "f1"])
+def test_frames_of_a_single_block_measure_nothing_at_a_threshold(measure):
+    """Their influences add up to 0, so that four frames showed a recall without an error."""
+    counts = np.zeros((3, 40))
+    counts[:, :4] = [1, 0, 2, 1], [1, 1, 2, 2], [1, 1, 3, 1]
+    for blocks, measured in ((np.arange(40), True), (np.arange(40) // 4, False)):
+        accuracy = measure_counts(measure, counts, clusters=blocks)
+        assert (accuracy.n_holding, accuracy.usable) == (4, measured)
 
 
 def test_it_is_the_expectation_over_what_the_value_is_not_known_by():
