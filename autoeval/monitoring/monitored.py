@@ -54,10 +54,7 @@ STATES = {
 FEWEST_IMAGES = 5  # of a window
 MOST_UNREADABLE = 0.5  # share of the images of a window
 CLEAR = 0.01  # probability under which a number of the boxes is named as changed
-BY_CHANCE = (
-    "the interval of the change is below 0, but the boxes moved no further than they may by chance "
-    "in so many looks (--false-alarms)"
-)
+BY_CHANCE = "the boxes moved no further than they may by chance in so many looks (--false-alarms)"
 NO_VALUE = ("no-estimate", "no-box-over-threshold")
 """Codes of the warnings of an estimate without a value, where boxes are likely to be right."""
 KEPT = r"[1-9]\d{0,3}d|[1-9]\d{0,6}"  # days, fewer than pandas can subtract, or images
@@ -696,8 +693,12 @@ def reasons_of(
                     f". With under {FEWEST_WINDOWS} windows the baseline does not show how much "
                     "scenes differ: one that is new there looks so, too"
                 )
-    by_chance = look is not None and look.fall is not None
-    return reasons or {OK: BY_CHANCE if by_chance else ""}
+    why = ""
+    if look is not None and look.fall is not None:
+        n_windows, _ = look.fall
+        over = f" over the last {n_windows} windows" if n_windows > 1 else ""
+        why = f"the interval of the change{over} is below 0, but {BY_CHANCE}"
+    return reasons or {OK: why}
 
 
 def _moved_texts(look: SiteLook) -> list[str]:

@@ -235,6 +235,12 @@ def test_why_an_interval_below_zero_is_no_alarm_is_said():
         assert list(reasons) == states
         below = "the interval of the change is below 0" in reasons[states[0]]
         assert below == (p == 0.02 and upper < 0)
+    # that of the latest window alone, which is shown, may hold 0
+    look = SiteLook(
+        3, (Change(-0.1, -0.3, 0.1), Change(-0.1, -0.2, -0.01)), 0.02, (9, 1), "windows"
+    )
+    (reason,) = reasons_of(window | {"look": look.to_dict()}, "", MonitorSettings(), str).values()
+    assert "over the last 2 windows is below 0" in reason
 
 
 @pytest.mark.parametrize(
