@@ -35,7 +35,7 @@ from autoeval.io.predictions.covered_images import (
     copies_left_out,
     unseen_images,
 )
-from autoeval.io.predictions.reading import file_of, unknown_sizes
+from autoeval.io.predictions.reading import NoBoxError, file_of, unknown_sizes
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
@@ -298,7 +298,10 @@ def _with_files(
     has_order = content.lists_categories or len(in_order) == 1
     numbers_of_labels = content.numbers or (in_order if has_order else detector_words)
     numbers = dict(zip(numbers_of_labels, detector_words, strict=True))
-    site = files.read(content.images, where=str(content.path), numbers=numbers)
+    known_words = [*words] if everywhere else None
+    site = files.read(content.images, where=str(content.path), numbers=numbers, words=known_words)
+    if everywhere and not len(site.boxes) and site.boxes.run is None:
+        raise NoBoxError(f"{files.name} holds no box: expected one or more, to fit on.")
     run, boxes_name = site.boxes.run, str(files.name)
     if run is not None:
         boxes_name = f"what the detector found on {name}"

@@ -106,6 +106,31 @@ def test_words_that_a_mapping_names_are_those_of_the_labels_alone(tmp_path, resp
     assert by_task.table_[columns].equals(usual.table_[columns])
 
 
+def test_boxes_are_of_the_words_of_a_task_also_in_another_spelling(tmp_path):
+    """With car in the task and Car in the boxes these were left out."""
+    labels, boxes = write_world(tmp_path, "dawn", seed=0, skill=0.8, n_categories=7)
+    document, rows = json.loads(labels.read_text()), json.loads(boxes.read_text())
+    words = {category["id"]: category["name"] for category in document["categories"]}
+    for category in document["categories"]:
+        category["name"] = f"labelled {category['name']}"
+    labels.write_text(json.dumps(document))
+    mapping = {f"labelled {word}": name for word, name in WORDS.items()}
+    seed_set = {"name": "dawn", "labels": labels.name, "mapping": mapping}
+    (tmp_path / "task.py").write_text(f"{TASK}seed_sets = [{seed_set}]")
+    (tmp_path / "predictions").mkdir()
+    file = tmp_path / "predictions/dawn.json"
+    values = []
+    for word in ("thing 1", "Thing_1"):
+        named = words | {k: word for k, name in words.items() if name == "thing 1"}
+        file.write_text(json.dumps([{**r, "category": named[r["category_id"]]} for r in rows]))
+        fitted = autoeval.fit_task(tmp_path / "task.py", tmp_path / "predictions")
+        values.append(fitted.table_["mAP"].tolist())
+    assert values[0] == values[1]
+    file.write_text("[]")
+    with pytest.raises(autoeval.InputError, match="holds no box"):
+        autoeval.fit_task(tmp_path / "task.py", tmp_path / "predictions")
+
+
 @pytest.mark.parametrize("mapping", [{}, {"thing 1": "easy", "thingy": "hard"}, {"thing 1": "x"}])
 def test_a_mapping_that_does_not_fit_labels_or_task_is_refused(tmp_path, mapping):
     """With a word misspelt its objects were none, and boxes on them wrong."""
