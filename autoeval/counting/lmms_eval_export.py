@@ -233,7 +233,7 @@ def export_praco(
             "image_path": str(image.path.resolve()),
             "image_id": image.image_id,
             "class": name,
-            "question": question.format(name),
+            "question": question.replace("{}", name),
             "target": str(image.count if name == image.category else 0),
             "own": name == image.category,
             "count": image.count,

@@ -168,7 +168,7 @@ class PromptedCounter:
 
     def _arguments(self, request: CountRequest) -> tuple[np.ndarray, list[str], dict[str, Any]]:
         context = {"image_id": request.image_id, **self.privileged(request.true_class)}
-        return request.image, [self.prompt.format(name) for name in request.classes], context
+        return request.image, [self.prompt.replace("{}", name) for name in request.classes], context
 
     def privileged(self, true_class: str) -> dict[str, str]:
         """Return what the counter gets beyond the image and the prompt.
@@ -183,7 +183,7 @@ class PromptedCounter:
         dict of str to str
             ``positive_class``, its prompt; empty without `reference`.
         """
-        return {"positive_class": self.prompt.format(true_class)} if self.reference else {}
+        return {"positive_class": self.prompt.replace("{}", true_class)} if self.reference else {}
 
 
 def lock_of(counter: Counter) -> AbstractContextManager:

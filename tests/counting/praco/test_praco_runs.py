@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from autoeval.counting.counters import CountResult
+from autoeval.counting.counters.adapters import FunctionCounter
 from autoeval.counting.praco.data import load_fsc147
 from autoeval.counting.praco.mosaic_run import (
     count_matrix,
@@ -20,6 +21,7 @@ from autoeval.counting.praco.mosaic_run import (
     run_negative_test,
 )
 from autoeval.counting.prompting import (
+    CountRequest,
     PromptedCounter,
     check_different_names,
     check_same_run,
@@ -267,3 +269,16 @@ def test_a_kill_loses_at_most_the_cell_in_flight(fsc147, mosaics_of, tmp_path, s
     rest = stub_counter()
     table = mosaics_of(rest)
     assert len(rest.asked) == 8 - 3 and (table["upper"] == 3).all()
+
+
+def test_a_prompt_may_hold_other_braces():
+    asked = []
+
+    def note(image, prompt, context):
+        asked.append((prompt, context["positive_class"]))
+        return 1
+
+    prompted = PromptedCounter(FunctionCounter(note), 'Count {}: {"count": N}', reference=True)
+    request = CountRequest(np.zeros((2, 2, 3), np.uint8), ["cat"], "1.jpg", "dog")
+    prompted.count([request])
+    assert asked == [('Count cat: {"count": N}', 'Count dog: {"count": N}')]
