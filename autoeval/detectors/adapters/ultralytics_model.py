@@ -24,6 +24,7 @@ SETTINGS = ("device", "cfg_options")
 OBJECTS = ("ultralytics.engine.model.", "ultralytics.models.")
 
 TASKS = ("detect", "segment")
+SET_ONLY_THERE = ("classes", "nms", "end2end", "half", "quantize")  # in ``overrides``
 ADDRESS = "https://github.com/ultralytics/assets/releases"
 
 
@@ -103,8 +104,8 @@ def from_ultralytics(
     options : mapping, optional
         Of its `predict`: ``conf`` (.01 by default), and by default as the ``overrides`` of the
         object say, ``iou`` (else .7), ``imgsz`` (that of the training), ``max_det`` (else 300),
-        ``agnostic_nms``, ``augment``. Its ``classes``, all that it finds, are kept to, too;
-        its callbacks do not count.
+        ``agnostic_nms``, ``augment``. Its ``classes``, all that it finds, its precision and
+        its kind of suppression are kept to, too; its callbacks do not count.
 
     Raises
     ------
@@ -129,8 +130,7 @@ def from_ultralytics(
         "augment": own.get("augment", False),
     }
     settings = chosen(defaults, options, "Ultralytics")
-    if own.get("classes") is not None:
-        settings["classes"] = own["classes"]
+    settings |= {name: own[name] for name in SET_ONLY_THERE if own.get(name) is not None}
     weights = _weights(model)
     place = device or str(next(model.model.parameters()).device)
     # What its user calls or adds, such as `track`, has no say in the boxes, nor this in theirs.

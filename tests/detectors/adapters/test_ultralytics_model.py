@@ -146,6 +146,14 @@ def test_what_an_object_is_set_to_counts_and_an_earlier_call_does_not(weights):
     }  # fmt: skip
 
 
+def test_another_suppression_makes_another_detector(weights):
+    from ultralytics import YOLO
+
+    plain, other = (YOLO(weights("yolov8n")) for _ in range(2))
+    other.overrides["nms"] = False
+    assert from_ultralytics(other).settings == {**from_ultralytics(plain).settings, "nms": False}
+
+
 def test_callbacks_of_an_object_do_not_count(weights):
     """Among them is the tracker that `track` of some versions leaves in it."""
     from ultralytics import YOLO
