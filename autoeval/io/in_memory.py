@@ -266,7 +266,7 @@ def _document_of_table(labels: Any) -> dict[str, Any]:
         about = {"id": image, "file_name": file_name, "width": width, "height": height}
         if (earlier_name := images.setdefault(image, about)["file_name"]) != file_name:
             raise _two_names(labels, f"{key} {image}", earlier_name, file_name)
-        if number is None and set(box) == {None}:
+        if number is None and all(side is None for side in box):
             continue
         if (earlier_name := names.setdefault(number, name)) != name:
             raise _two_names(labels, f"category_id {number}", earlier_name, name)

@@ -535,6 +535,13 @@ def test_names_of_a_model_have_integers_for_numbers(form):
         assert words == wanted_words and len(words) == 20
 
 
+@pytest.mark.parametrize("sides", [{"bbox": [[1, 2, 3, 4.0]] * 3}, dict.fromkeys("xywh", 4.0)])
+def test_a_box_without_a_category_in_a_table_of_labels_is_left_out(sides):
+    table = pd.DataFrame({"file_name": ["a", "b", "c"], "category": ["car", None, "car"], **sides})
+    labels = labels_in_memory(table)
+    assert [box.image_id for box in labels.boxes] == ["a", "c"] and len(labels.images) == 3
+
+
 def test_what_is_no_number_is_absent_as_in_tables():
     """Rows of pandas have NaN where a table has nothing, also beside a box or a word."""
     rows = [{**row, "file_name": math.nan, "category": math.nan} for row in as_rows()]
