@@ -116,7 +116,9 @@ def test_blocks_of_time_of_the_boxes_are_those_of_the_plan(world, tmp_path):
         strong.estimate_with_labels(of, labels).whole["mAP"].difference
         for of in (in_time, estimate)
     )
-    assert of_blocks.value == pytest.approx(of_images.value) and of_blocks.dof < of_images.dof
+    # slopes are fitted without the other frames of a block: the value is nearly the same
+    assert of_blocks.value == pytest.approx(of_images.value, abs=0.005)
+    assert of_blocks.dof < of_images.dof
 
 
 def test_another_target_or_level_is_refused(world):
