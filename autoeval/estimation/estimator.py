@@ -560,7 +560,10 @@ class AccuracyEstimator:
         else:
             if images is None:
                 raise InputError("Expected predictions, or images to run the detector on.")
-            from autoeval.estimation.observation.reference_boxes import PredictionsReference
+            from autoeval.estimation.observation.reference_boxes import (
+                NEW_IMAGES,
+                PredictionsReference,
+            )
             from autoeval.estimation.run_detector import (
                 Detector,
                 any_task,
@@ -581,10 +584,10 @@ class AccuracyEstimator:
                 keep=keep,
                 watch=watch,
             )
-            in_file = isinstance(reference, PredictionsReference)
-            box_source = Predictions(
-                found.boxes, reference=reference.path if in_file else found.reference
-            )
+            boxes_of_reference: Any = found.reference
+            if isinstance(reference, PredictionsReference):
+                boxes_of_reference = reference.of_site(NEW_IMAGES)
+            box_source = Predictions(found.boxes, reference=boxes_of_reference)
             images = None  # its boxes list them
         site = site_of_files(
             box_source,

@@ -35,7 +35,7 @@ from autoeval.io.predictions.covered_images import (
     copies_left_out,
     unseen_images,
 )
-from autoeval.io.predictions.reading import NoBoxError, file_of, unknown_sizes
+from autoeval.io.predictions.reading import NoBoxError, unknown_sizes
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
@@ -601,7 +601,5 @@ def _found_on(
     content = replace(of_images(content, images), warnings=seed_set.warnings)
     boxes_of_reference: Any = found.reference
     if isinstance(reference, PredictionsReference):
-        boxes_of_reference = path = reference.path
-        if path.is_dir() and not any(path.rglob("*.txt")):
-            boxes_of_reference = file_of(seed_set.name, path)
+        boxes_of_reference = reference.of_site(seed_set.name)
     return content, Predictions(found.boxes, reference=boxes_of_reference)

@@ -9,11 +9,12 @@ import pytest
 import autoeval
 from autoeval import AccuracyEstimator
 from autoeval.cli import main
+from autoeval.detectors import BlackBoxDetector
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.estimation.given import Predictions
 from autoeval.io.find_images import find_images
-from autoeval.model.pair_table import FEATURES
+from autoeval.model.pair_table import FEATURES, REFERENCE_FEATURES
 from tests.labelled_colours import write_detector, write_distinct, write_predictions
 
 LABELS = "annotations.json"
@@ -433,3 +434,75 @@ def test_boxes_that_cannot_be_used_are_named_by_every_result(both, sites, tmp_pa
     assert capsys.readouterr().out.count(named[0]) == 1
     page = (tmp_path / "w" / "report.html").read_text()
     assert page.count(named[0]) == 1
+
+
+def test_an_image_that_labels_list_twice_counts_once_where_a_detector_is_run(sites, tmp_path):
+    """By its file name alone it could be either of two, and both were left out."""
+    known, _, name, _ = sites
+    labels = json.loads((known / LABELS).read_text())
+    fitted = []
+    for n_again in (0, 40):  # of these many its ids say which is meant
+        again = [{**image, "id": 1000 + image["id"]} for image in labels["images"][:n_again]]
+        ids = {image["id"] for image in again}
+        rows = [
+            {**row, "id": 1000 + row["id"], "image_id": 1000 + row["image_id"]}
+            for row in labels["annotations"]
+            if 1000 + row["image_id"] in ids
+        ]
+        path = tmp_path / f"again{n_again}.json"
+        images, boxes = labels["images"] + again, labels["annotations"] + rows
+        path.write_text(json.dumps({**labels, "images": images, "annotations": boxes}))
+        fitted.append(autoeval.fit(path, load_black_box(name), img_dir=known / IMAGES))
+    columns = ["n_boxes", "mAP"]
+    np.testing.assert_array_equal(*(of.table_[columns] for of in fitted))
+
+
+def test_a_detector_that_is_run_may_find_objects_twice(sites):
+    """In a file they may be of two detectors; a run is of one, whose precision falls with them."""
+    known, new, name, _ = sites
+    once = load_black_box(name)
+
+    def twice(images):
+        found = [seen.clean for seen in once.observe(images, [str(k) for k in range(len(images))])]
+        return (
+            [np.concatenate([of.boxes, of.boxes]) for of in found],
+            [np.concatenate([of.scores, 0.9 * of.scores]) for of in found],
+            [np.concatenate([of.labels, of.labels]) for of in found],
+        )
+
+    detector = BlackBoxDetector(twice, once.categories, settings={"twice": True})
+    fitted = autoeval.fit(known / LABELS, detector, img_dir=known / IMAGES)
+    assert (fitted.table_["mAP"] > 0.1).all()
+    assert len(fitted.predict(detector, images=new / IMAGES).site.boxes) > 0
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_reference_of_a_detector_that_is_run_is_in_a_file_of_the_site_or_in_text_files(
+    sites, tmp_path, text
+):
+    known, _, name, files = sites
+    folder = tmp_path / "reference"
+    folder.mkdir()
+    rows = [{**row, "score": row["score"] ** 0.5} for row in json.loads(files[known].read_text())]
+    (folder / "annotations.json").write_text(json.dumps(rows))
+    labels = json.loads((known / LABELS).read_text())
+    one_file = autoeval.Detector(load_black_box(name), reference=folder / "annotations.json")
+    expected = autoeval.fit(known / LABELS, one_file, img_dir=known / IMAGES)
+    if text:
+        (folder / "annotations.json").unlink()
+        for image in labels["images"]:
+            lines = [
+                [row["category"], row["score"], x, y, x + w, y + h]
+                for row in rows
+                if row["image_id"] == image["id"]
+                for x, y, w, h in [row["bbox"]]
+            ]
+            path = folder / image["file_name"].replace(".png", ".txt")
+            path.write_text("\n".join(" ".join(map(str, line)) for line in lines))
+    else:
+        (folder / "readme.txt").write_text("Boxes of a stronger detector.")
+    run = autoeval.Detector(load_black_box(name), reference=folder)
+    fitted = autoeval.fit(known / LABELS, run, img_dir=known / IMAGES)
+    columns = ["n_images", *REFERENCE_FEATURES]
+    assert expected.table_[columns].notna().all(axis=None)
+    np.testing.assert_allclose(fitted.table_[columns], expected.table_[columns], rtol=1e-6)

@@ -29,6 +29,7 @@ from autoeval.io.tasks.seed_set import Sample, Samples, SeedSet
 from autoeval.io.tasks.task import Task
 
 OF_FILES = "predictions "  # how the digest of predictions begins: other images, other files
+NEW_IMAGES = "new images"  # the name of a site without labels
 AT_ONCE = 4  # sites whose predictions are kept in memory
 
 
@@ -115,12 +116,19 @@ class PredictionsReference:
     Parameters
     ----------
     path : Path
-        A file in a format that `read_predictions` reads, or with several sites a folder that holds
-        ``NAME.json``, or another format, for each.
+        A file in a format that `read_predictions` reads, a folder of text files, or with several
+        sites a folder that holds ``NAME.json``, or another format, for each.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a folder of text files, one an image, and not of a file for each site."""
+        return self.path.is_dir() and not any(
+            path for end in SUFFIXES for path in self.path.rglob(f"*{end}")
+        )
 
     @cached_property
     def digest(self) -> str:
@@ -133,11 +141,29 @@ class PredictionsReference:
         """
         files = [self.path]
         if self.path.is_dir():
-            files = sorted(file for end in SUFFIXES for file in self.path.rglob(f"*{end}"))
+            ends = [".txt"] if self.is_text else SUFFIXES
+            files = sorted(file for end in ends for file in self.path.rglob(f"*{end}"))
         if not files or not files[0].is_file():
             raise InputError(f"No boxes of a reference detector in {self.path}: check the path.")
         fingerprints = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
         return OF_FILES + hashlib.sha256(repr(fingerprints).encode()).hexdigest()[:16]
+
+    def of_site(self, site: str) -> Path:
+        """Return where the boxes of a site are: its file in a folder of them, else the path.
+
+        Parameters
+        ----------
+        site : str
+            Its name.
+
+        Raises
+        ------
+        InputError
+            If such a folder has no file of it, or several.
+        """
+        if self.path.is_dir() and not self.is_text:
+            return file_of(site, self.path)
+        return self.path
 
     def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
         """Look an image up in the file of predictions; see `Reference`.
@@ -236,11 +262,11 @@ def _read(path: Path, source: Any) -> tuple[Boxes, dict[str, int]]:
             for r, file in zip(source.images, paths, strict=True)
         )
     else:
-        site = "new images"
+        site = NEW_IMAGES
         images = tuple(
             LabelledImage(image.image_id, file_name_of(image), None) for image in source.images
         )
-    file = file_of(site, path) if path.is_dir() else path
+    file = PredictionsReference(path).of_site(site)
     boxes = read_predictions(file, images=images, where=f"the images of {site}")
     return boxes, {image.image_id: k for k, image in enumerate(images)}
 

@@ -130,10 +130,17 @@ def place_images(
         matches = match_images(in_file, images)
         index = matches.index
     else:
-        # A document without file names has nothing but its ids.
+        # A document without file names has nothing but its ids; those of the very list that is
+        # given tell two images of one file name apart.
+        of_file, of_list = (
+            [Named(image.image_id, image.file_name) for image in side]
+            for side in (file_images, images)
+        )
         in_file = [
-            Named(image.image_id if image.image_id == image.file_name else None, image.file_name)
-            for image in file_images
+            named_image
+            if of_file == of_list or named_image.image_id == named_image.file_name
+            else named_image._replace(image_id=None)
+            for named_image in of_file
         ]
         matches = match_images(in_file, images)
         at = match_images(named, file_images).index

@@ -550,14 +550,16 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[Notice, ...]:
     """
     reach = check_pixels(path, "boxes", read.boxes, read.image, read.images)
     sized = all(image.size is not None for image in read.images)
-    if (reach.n_beyond or not sized) and look_like_corners(read.boxes):
+    # A detector that was run is one, and its boxes are in pixels of the images.
+    unknown = read.run is None
+    if unknown and (reach.n_beyond or not sized) and look_like_corners(read.boxes):
         raise InputError(
             f"{path}: the third number of each bbox is larger than the first, and the fourth "
             "larger than the second, as in corners [x1, y1, x2, y2]. Expected [left, top, width, "
             "height]: write [x1, y1, x2 - x1, y2 - y1]. If they are widths and heights, give a "
             "COCO file with the sizes of the images as their list."
         )
-    if (reach.n_beyond or not sized) and look_like_centres(read.boxes):
+    if unknown and (reach.n_beyond or not sized) and look_like_centres(read.boxes):
         raise InputError(
             f"{path}: the first number of each bbox is at least half of the third, and the second "
             "half of the fourth, as in [centre x, centre y, width, height]. Expected [left, top, "
@@ -565,7 +567,7 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[Notice, ...]:
             "give a COCO file with the sizes of the images as their list."
         )
     sure = np.flatnonzero(over_threshold(read.scores, CONFIDENT))
-    if len(sure) >= ENOUGH_BOXES:
+    if unknown and len(sure) >= ENOUGH_BOXES:
         sure = sure[np.argsort(read.image[sure], kind="stable")]
         image = read.image[sure]
         ends = np.unique(np.searchsorted(image, image[::AT_ONCE]))[1:]
@@ -584,8 +586,8 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[Notice, ...]:
             )
     odd, farthest = list[Notice](), reach.farthest
     in_corner = (farthest < NEAR_EDGES).all() or (farthest < NEAR_ONE).any()
-    # What `autoeval detect` wrote is in pixels of the images; a fixed camera may see a part alone.
-    if read.run is None and reach.n >= ENOUGH_FOR_EDGES and in_corner:
+    # of a run a fixed camera may see a part alone
+    if unknown and reach.n >= ENOUGH_FOR_EDGES and in_corner:
         text = (
             f"no box reaches beyond {farthest[0]:.0%} of the width and {farthest[1]:.0%} of the "
             "height of its image: are they in pixels of resized images, or the sizes of the images "
