@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -282,13 +281,14 @@ class ResultsReader:
         if file.name:  # unique among the images of all sites
             folder = f"{file.name}/"
             names = [folder + name.removeprefix(folder) for name in names]
-        n_named, images = Counter(names), []
+        named, images = set[str](), []
         for k, (image, name) in enumerate(zip(site.boxes.images, names, strict=True)):
             taken, source = self.clock.read(None, name, None if one_time else image.taken)
             of_reference = None if stronger is None else stronger[k]
             of_site = site_of(folder or name, self.depth)
-            if n_named[name] > 1:  # of several folders, which the file leaves out
+            if name in named:  # of another folder, which the file leaves out
                 name = f"{name} ({printable(image.image_id).replace('/', '_')})"
+            named.add(name)
             size = image.size or (0, 0)
             passes = [
                 boxes.tobytes() for boxes in (boxes_of_images[k], of_reference) if boxes is not None

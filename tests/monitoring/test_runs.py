@@ -330,6 +330,22 @@ def test_images_whose_files_have_one_name_are_several(world, tmp_path):
     assert site.history["n_images"].tolist() == [A_DAY] * 8
 
 
+def test_an_image_keeps_its_name_where_a_file_grows_by_others_of_it(world, tmp_path):
+    """As of each new day: those before got other names, and their images counted twice."""
+    path = tmp_path / "sites/gate.json"
+    for n_days in (1, 8):
+        write_site(tmp_path / "sites", half_empty, range(n_days))
+        content = json.loads(path.read_text())
+        for image in content["images"]:
+            image["file_name"] = f"{image['id'] % A_DAY}.jpg"
+        path.write_text(json.dumps(content))
+        site = run(world, tmp_path)
+    assert site.history["n_images"].tolist() == [A_DAY] * 8
+    assert "images-no-longer-named" not in [warning.code for warning in site.warnings]
+    expected = run(world, tmp_path, work_dir=tmp_path / "work of one run")
+    assert numbers(site).equals(numbers(expected))
+
+
 def things(images):
     """Three sure boxes and two unsure ones in every image."""
     corners = [[4.0 + 12 * k, 5, 12 + 12 * k, 14 + k] for k in range(5)]
