@@ -333,7 +333,11 @@ def _with_files(
         looks = replace(looks, numbers={**numbers, **looks.numbers})
     lost, mismatch = never_predicted(site.boxes, truth, words if everywhere else None)
     if not everywhere:
-        predicted_categories = [name for name in categories if name not in lost or unpredicted]
+        # of a run its words are known: few labels of another one are of none of them, too
+        known = {*categories} if run is None else {*run.categories, *site.boxes.categories}
+        predicted_categories = [
+            name for name in categories if unpredicted or (name in known and name not in lost)
+        ]
         predicted = [k for k, name in enumerate(categories) if name in predicted_categories]
         if np.isin(truth.label[~truth.crowd], predicted).any():
             categories = predicted_categories
@@ -598,7 +602,9 @@ def _found_on(
     )
     sizes = {image.image_id: image.size for image in found.boxes.images}
     images = [replace(i, size=sizes[i.image_id]) for i in content.images if i.image_id in sizes]
-    content = replace(of_images(content, images), warnings=seed_set.warnings)
+    # boxes without area are counted where labels are compared with boxes
+    warnings = tuple(w for w in seed_set.warnings if w.code != "label-boxes-unusable")
+    content = replace(of_images(content, images), warnings=warnings)
     boxes_of_reference: Any = found.reference
     if isinstance(reference, PredictionsReference):
         boxes_of_reference = reference.of_site(seed_set.name)

@@ -359,10 +359,8 @@ def found_in(
             bar.update()
     log.check(len(evidence))
     of_run = run_of(observer, samples, log)
-    site, lost = (
-        Site.of_evidence(evidence, task.categories, file_names=file_names),
-        of_run.unreadable,
-    )
+    site = Site.of_evidence(evidence, task.categories, file_names=file_names)
+    lost = of_run.unreadable
     row = {"n_images": len(site), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
     return replace(site, boxes=replace(site.boxes, run=of_run), row=row | log.seconds)
 

@@ -506,3 +506,22 @@ def test_a_reference_of_a_detector_that_is_run_is_in_a_file_of_the_site_or_in_te
     columns = ["n_images", *REFERENCE_FEATURES]
     assert expected.table_[columns].notna().all(axis=None)
     np.testing.assert_allclose(fitted.table_[columns], expected.table_[columns], rtol=1e-6)
+
+
+def test_few_labels_of_a_word_that_a_detector_lacks_change_nothing_where_it_is_run(
+    sites, both, tmp_path
+):
+    """And labels without area are counted once."""
+    known, _, name, _ = sites
+    labels = json.loads((known / LABELS).read_text())
+    labels["categories"].append({"id": 9, "name": "van"})
+    rows = labels["annotations"]
+    vans = [{**row, "id": 1000 + row["id"], "category_id": 9} for row in rows[:12:2]]
+    flat = {**rows[0], "id": 2000, "bbox": [5, 5, 0, 9]}
+    path = tmp_path / "vans.json"
+    path.write_text(json.dumps({**labels, "annotations": [*rows, *vans, flat]}))
+    fitted = autoeval.fit(path, load_black_box(name), img_dir=known / IMAGES)
+    assert fitted.sites_.sets[0].boxes.categories == ("car", "bus")
+    assert predict_by_callable(fitted, sites).value == predict_by_callable(both[1], sites).value
+    codes = [warning.code for warning in fitted.fit_result_.warnings]
+    assert codes.count("label-boxes-unusable") == 1
