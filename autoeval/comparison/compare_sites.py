@@ -173,8 +173,16 @@ def compare_sites(
         by_labels, of_labels = _labelled_levels(fits, paired)
         levels |= by_labels
         of_labels = [*paired.warnings, *of_labels]
+    numbers = n_blocks = np.arange(len(sides[0].site) + 1)
+    known = [site.blocks for site in common.values() if site.blocks is not None]
+    if paired is not None:
+        known, sample = [paired.blocks], paired.sample
+        n_blocks = np.minimum(numbers, sample.n_clusters)
+        n_blocks += np.maximum(numbers - len(sample.images), 0)
+    if known:  # further images lie in blocks without a label as long as there are such
+        n_blocks = np.minimum(n_blocks, len(np.unique(known[0])))
     pairs = {
-        (a.name, b.name): _difference(a, b, target, paired, level)
+        (a.name, b.name): _difference(a, b, target, paired, level, n_blocks)
         for a, b in itertools.combinations(sides, 2)
     }
     warnings += _warnings(sides, pairs, target, of_labels)
@@ -184,7 +192,7 @@ def compare_sites(
     for a, b in itertools.combinations(ranking["detector"], 2):
         turned = (a, b) not in pairs
         pair = pairs[(b, a) if turned else (a, b)]
-        rows += _rows(a, b, pair, -1.0 if turned else 1.0, len(sides[0].site), level)
+        rows += _rows(a, b, pair, -1.0 if turned else 1.0, n_blocks, level)
     first, second = ranking["detector"][:2]
     first_ahead = {  # of the second, in each category and in all
         row["category"]: {"value": row["difference"], "lower": row["lower"], "upper": row["upper"]}
@@ -239,6 +247,7 @@ def _difference(
     target: str,
     paired: PairedLabels | None,
     level: float,
+    n_blocks: np.ndarray,
 ) -> PairDifference:
     """Estimate the difference of two detectors label-free, or with labels where there are some.
 
@@ -254,6 +263,8 @@ def _difference(
         Labels of both.
     level : float
         Nominal coverage of the intervals that are forecast.
+    n_blocks : ndarray of shape (N + 1,), int
+        See `autoeval.labels.joint.WidthForecast`.
     """
     names = a.site.boxes.categories
     k = 0 if paired is None else len(paired.sample.images)
@@ -266,9 +277,13 @@ def _difference(
         differences = [whole] * len(names)
     elif paired is not None:
         differences, whole = paired.difference(a.name, b.name, free)
-    outlook = None if same else free.outlook
+    outlook = None
     if whole.labels.known:
-        outlook = outlook_after(whole.labels, k, len(a.site), prior=whole.prior, level=level)
+        outlook = outlook_after(
+            whole.labels, k, len(a.site), prior=whole.prior, level=level, n_blocks=n_blocks
+        )
+    elif not same and free.outlook is not None:
+        outlook = replace(free.outlook, n_blocks=n_blocks)
     by_category = dict(zip(names, differences, strict=True))
     if len(names) > 1:
         by_category[ALL] = whole
@@ -342,7 +357,7 @@ def _warnings(
 
 
 def _rows(
-    a: str, b: str, pair: PairDifference, sign: float, n_pool: int, level: float
+    a: str, b: str, pair: PairDifference, sign: float, n_blocks: np.ndarray, level: float
 ) -> list[dict[str, Any]]:
     """Return the rows of two detectors in `Comparison.pairs`; `sign` is -1 where b is the first."""
     rows = []
@@ -356,7 +371,14 @@ def _rows(
             more_labels = math.nan
         else:
             k = pair.forecast.n_labelled
-            outlook = outlook_after(estimates.labels, k, n_pool, prior=estimates.prior, level=level)
+            outlook = outlook_after(
+                estimates.labels,
+                k,
+                len(n_blocks) - 1,
+                prior=estimates.prior,
+                level=level,
+                n_blocks=n_blocks,
+            )
             more_labels = float(max(outlook.needed(abs(difference.value)) - k, 1))
         rows.append(
             {

@@ -558,12 +558,15 @@ class CategoryEstimates:
         The label-free estimates as they were used: without their level where labels contradict it.
     measured : MeasuredCategories
         What the labels alone say.
+    independent : ndarray of shape (2, C)
+        Objects of each category and clusters that hold it, see `SampleAccuracy`.
     """
 
     whole: LabelEstimates
     categories: list[LabelEstimates]
     prior: JointPrior
     measured: MeasuredCategories
+    independent: np.ndarray
 
 
 def estimate_categories(
@@ -653,7 +656,10 @@ def estimate_categories(
         max(accuracy.n_holding for accuracy in accuracies),
         any(accuracy.measured for accuracy in accuracies),
     )
-    return CategoryEstimates(of_all, categories, joint.prior, measured)
+    behind = [
+        accuracy.independent or (accuracy.n_true, accuracy.n_holding) for accuracy in accuracies
+    ]
+    return CategoryEstimates(of_all, categories, joint.prior, measured, np.array(behind).T)
 
 
 def _together(

@@ -34,6 +34,7 @@ with normal and skewed influences (``tests/labels/test_sample_size.py``).
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -72,6 +73,7 @@ BATCH = 10  # images that are labelled before the interval is looked at again
 CATEGORIES_DRAWN = 200  # in all draws together: with many categories one draw is like another
 LABELS_OF_SHARES = 10.0  # that the expected shares of images count as, added to those labelled
 CERTAIN = 0.999  # the highest probability of a box
+EACH_IMAGE = range(sys.maxsize)  # k images that are each a block of their own lie in k blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,10 +451,14 @@ class WidthForecast:
         Images of the pool.
     k : int
         Labels so far.
+    n_blocks : ndarray of shape (N + 1,), int, or range
+        At place k in how many blocks of time the first k labelled images lie: images of one block
+        count once. By default each image is a block.
     """
 
     n_pool: int
     k = 0  # labels so far
+    n_blocks: np.ndarray | range = EACH_IMAGE
 
     def half_width(self, k: int) -> float:
         """Return the expected half-width of the combined interval, in [0, 1].
@@ -496,6 +502,8 @@ class Outlook(WidthForecast):
         Label-free estimate.
     level : float
         Nominal coverage of the interval.
+    n_blocks : ndarray of shape (N + 1,), int, or range
+        See `WidthForecast`.
 
     Examples
     --------
@@ -510,12 +518,16 @@ class Outlook(WidthForecast):
     n_pool: int  # type: ignore[bad-override]  # it is frozen
     prior: ValueWithError = NOTHING
     level: float = 0.9
+    n_blocks: np.ndarray | range = field(  # type: ignore[bad-override]  # it is frozen
+        default=EACH_IMAGE, compare=False
+    )
 
     def half_width(self, k: int) -> float:
         r"""Return what `combine` will give of k labels with the expected variance.
 
-        The standard error of the labels is :math:`\sqrt{(1 - k/N)\, v / k}`, with v of `per_image`;
-        their value is taken as the label-free one.
+        The standard error of the labels is :math:`\sqrt{(1 - k/N)\, v / K}`, with v of `per_image`
+        and K blocks; their value is taken as the label-free one. Of fewer than `FEWEST_HOLDING`
+        blocks labels of more images say nothing.
 
         Parameters
         ----------
@@ -528,11 +540,14 @@ class Outlook(WidthForecast):
             In the unit of the value, an accuracy in [0, 1].
         """
         finite = max(1 - k / self.n_pool, 0.0)
-        error = math.sqrt(finite * self.per_image.variance / k)
-        dof = self.per_image.dof + k - 1
-        labels = ValueWithError(self.prior.value if self.prior.known else 0.5, error, dof)
-        if error == 0:
+        if finite * self.per_image.variance == 0:
             return 0.0
+        n = int(self.n_blocks[k])
+        error = math.sqrt(finite * self.per_image.variance / n)
+        dof = self.per_image.dof + n - 1
+        labels = ValueWithError(self.prior.value if self.prior.known else 0.5, error, dof)
+        if n < min(k, FEWEST_HOLDING):
+            labels = NOTHING
         return combine(labels, self.prior).estimate.half_width(self.level)
 
 
@@ -543,6 +558,7 @@ def outlook_after(
     *,
     prior: ValueWithError = NOTHING,
     level: float = 0.9,
+    n_blocks: np.ndarray | range = EACH_IMAGE,
 ) -> Outlook:
     """Return the forecast after k labels, from the error of the difference estimator.
 
@@ -556,10 +572,13 @@ def outlook_after(
         Label-free estimate; `NOTHING` where it was dropped.
     level : float
         Nominal coverage of the interval.
+    n_blocks : ndarray of shape (N + 1,), int, or range
+        See `WidthForecast`.
     """
-    finite = 1 - k / n_pool
-    variance = measured.error**2 * k / finite if finite > 0 else 0.0
-    return Outlook(VariancePrior(variance, max(measured.dof - k + 1, 0.0)), n_pool, prior, level)
+    finite, n = 1 - k / n_pool, int(n_blocks[k])
+    variance = measured.error**2 * n / finite if finite > 0 else 0.0
+    per_image = VariancePrior(variance, max(measured.dof - n + 1, 0.0))
+    return Outlook(per_image, n_pool, prior, level, n_blocks)
 
 
 @dataclass(frozen=True)
@@ -691,11 +710,13 @@ class JointOutlook(WidthForecast):
     k : int
         Labels so far; the further fields are what they have shown.
     n_holding : ndarray of shape (C,)
-        Labelled images that hold each category.
+        Blocks of labelled images that hold each category.
     n_true : ndarray of shape (C,)
-        Objects in these.
+        Objects in these, of each block the mean number of its images.
     by_labels : MeasuredCategories
         Estimates from these labels.
+    n_blocks : ndarray of shape (N + 1,), int, or range
+        See `WidthForecast`.
     """
 
     prior: JointPrior
@@ -708,13 +729,14 @@ class JointOutlook(WidthForecast):
     n_holding: np.ndarray | float = 0.0
     n_true: np.ndarray | float = 0.0
     by_labels: MeasuredCategories = NOT_MEASURED
+    n_blocks: np.ndarray | range = EACH_IMAGE  # type: ignore[bad-override]  # it is frozen
     _half_widths: dict[int, float] = field(default_factory=dict, init=False)
 
     @property
     def shares(self) -> np.ndarray:
-        """Probability that an image holds each category, (C,), by what the k labels have shown."""
-        weight = LABELS_OF_SHARES
-        return np.asarray((self.n_holding + weight * self.holding[0]) / (self.k + weight))
+        """Probability that a block holds each category, (C,), by what the k labels have shown."""
+        weight, n = LABELS_OF_SHARES, self.n_blocks[self.k]
+        return np.asarray((self.n_holding + weight * self.holding[0]) / (n + weight))
 
     def half_width(self, k: int) -> float:
         """Return the mean half-width over draws of the images that will hold the categories.
@@ -739,7 +761,7 @@ class JointOutlook(WidthForecast):
         return self._half_widths[k]
 
     def measured(self, k: int) -> float:
-        """Return how many categories `FEWEST_HOLDING` of k labelled images are expected to hold.
+        """Return how many categories `FEWEST_HOLDING` blocks of k images are expected to hold.
 
         Parameters
         ----------
@@ -772,33 +794,36 @@ class JointOutlook(WidthForecast):
             return np.ones(len(free))
         law = object_variance(self.per_object, free, free, images * self.holding[1], images)
         now, after = variance_with_one_more(self.prior, self.by_labels, law)
-        enough = self.shares * (self.n_pool - self.k) >= images
+        blocks_left = self.n_blocks[self.n_pool] - self.n_blocks[self.k]
+        enough = self.shares * blocks_left >= images
         left = np.sqrt(after / now) if now > 0 else np.ones(len(free))
         return np.where(enough, left, 1.0)
 
     def _held(self, k: int) -> np.ndarray:
-        """Draw how many of k labelled images hold each category, (draws, C), int.
+        """Draw how many blocks of k labelled images hold each category, (draws, C), int.
 
-        Binomial numbers of the images to come, added to those that hold it so far.
+        Binomial numbers of the blocks to come, added to those that hold it so far.
         """
         from scipy.stats import binom  # half a second that most commands save
 
         # the same random numbers in [0, 1] for all numbers of labels, by draw and category
         c = len(self.prior.values)
         uniform = np.random.default_rng(0).random((max(CATEGORIES_DRAWN // c, 1), c))
-        added = binom.ppf(uniform, max(k - self.k, 0), np.clip(self.shares, 0, 1))
+        further = max(self.n_blocks[k] - self.n_blocks[self.k], 0)
+        added = binom.ppf(uniform, further, np.clip(self.shares, 0, 1))
         return np.asarray(np.maximum(self.n_holding + added, 0)).astype(int)
 
     def _measured(self, held: np.ndarray, k: int) -> MeasuredCategories:
-        """Return what k labels will probably say where `held` (C,) images hold each category."""
+        """Return what k labels will probably say where `held` (C,) blocks hold each category."""
         free, objects, rows = self.prior.values, self.holding[1], self.by_labels.at
         n_true = self.n_true + (held - self.n_holding) * objects
         law = object_variance(self.per_object, free, free, n_true, held)
         at, correlations, dof = np.flatnonzero(held), np.eye(len(free)), DOF + held - 1.0
         showing = np.maximum(held - 1, 0)  # as the law and the sample variance will be mixed
-        variances = (DOF * law + showing * self.per_image / k) / (DOF + showing)
+        n = self.n_blocks[k]
+        variances = (DOF * law + showing * self.per_image / n) / (DOF + showing)
         if len(rows):
-            # Of categories that labels have shown, their own variance, in proportion to the images
+            # Of categories that labels have shown, their own variance, in proportion to the blocks
             # that hold them; the share of the pool without labels is taken into account below.
             n_holding = np.asarray(self.n_holding)[rows]
             variances[rows] = np.diag(self.by_labels.covariance) / (1 - self.k / self.n_pool)
@@ -807,6 +832,7 @@ class JointOutlook(WidthForecast):
             correlations[np.ix_(rows, rows)] = self.by_labels.correlations
         errors = np.sqrt((1 - k / self.n_pool) * variances[at])
         expected = self.n_pool * self.holding.prod(axis=0)
+        n_true = n_true * (k / n)  # the bias is by those of all images
         n_in_pool = objects_in_pool(n_true, k, self.n_pool, expected)
         bias = SMALL_SAMPLE_BIAS_STD * bias_scale(n_true[at], n_in_pool[at])
         of_held = correlations[np.ix_(at, at)]

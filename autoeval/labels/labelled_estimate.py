@@ -554,7 +554,7 @@ def estimate_with_labels(
         n_measured=sum(
             of_category.measured for of_category in target_estimates.by_category.values()
         ),
-        outlook=_outlook_after(part.plan, target_estimates, k),
+        outlook=_outlook_after(part, target_estimates),
         history=_history(part, whole),
         printed=part.plan.printed,
         warnings=(
@@ -566,22 +566,31 @@ def estimate_with_labels(
     )
 
 
-def _outlook_after(plan: LabelPlan, estimates: TargetEstimates, k: int) -> WidthForecast:
+def _outlook_after(part: LabelledPart, estimates: TargetEstimates) -> WidthForecast:
     """Return the forecast after k labels, by what they say of the categories."""
-    whole, joint = estimates.whole, estimates.joint
+    whole, joint, k = estimates.whole, estimates.joint, len(part.images)
+    sequence = part.plan.sequence
+    others = sequence[np.isin(sequence, part.images, invert=True)]
+    plan = replace(part.plan, sequence=np.concatenate([part.images, others]))
     if joint is None:
         if not whole.difference.known:
             return plan.outlook
-        prior = NOTHING if whole.combined.conflict else whole.prior
-        return outlook_after(whole.difference, k, plan.n_pool, prior=prior, level=plan.level)
+        return outlook_after(
+            whole.difference,
+            k,
+            plan.n_pool,
+            prior=NOTHING if whole.combined.conflict else whole.prior,
+            level=plan.level,
+            n_blocks=plan.n_blocks,
+        )
     before = plan.outlook
     assert isinstance(before, JointOutlook)
     return replace(
         before,
         prior=joint.prior,
         k=k,
-        n_holding=np.array([category.n_holding for category in joint.categories]),
-        n_true=np.array([category.n_true for category in joint.categories]),
+        n_holding=joint.independent[1],
+        n_true=joint.independent[0],
         by_labels=joint.measured,
     )
 

@@ -618,12 +618,25 @@ class LabelPlan(Result):
                 # counts as one box or object.
                 free = whole.value if whole.known else UNKNOWN_VALUE
                 residual = VariancePrior(float(object_variance(1.0, free, free, 1, 1)), DOF)
-            return Outlook(residual, self.n_pool, whole, self.level)
+            return Outlook(residual, self.n_pool, whole, self.level, self.n_blocks)
         estimates = [self.label_free(self.target, name) for name in self.found.categories]
         prior = JointPrior.of(estimates, whole, self.n_objects, self.small_sample_bias)
         per_image = self.mixing.residual.variance * influence[:-1].var(axis=1)
-        per_object = PER_OBJECT[self.target]
-        return JointOutlook(prior, self.holding, per_object, per_image, self.n_pool, self.level)
+        return JointOutlook(
+            prior,
+            self.holding,
+            PER_OBJECT[self.target],
+            per_image,
+            self.n_pool,
+            self.level,
+            n_blocks=self.n_blocks,
+        )
+
+    @property
+    def n_blocks(self) -> np.ndarray:
+        """In how many blocks of time the first k images of the sequence lie, (M + 1,), k from 0."""
+        _, first = np.unique(self.blocks[self.sequence], return_index=True)
+        return np.searchsorted(np.sort(first), np.arange(self.n_pool + 1))
 
     @property
     def n_objects(self) -> np.ndarray:

@@ -10,12 +10,18 @@ import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 
 from autoeval import AccuracyEstimator, Predictions, compare, fit, plan_labels, threshold
-from autoeval.comparison.paired_labels import difference_with_labels, pair_labels
+from autoeval.comparison.compare_sites import SiteLabels, compare_sites
+from autoeval.comparison.paired_labels import (
+    difference_with_labels,
+    pair_labels,
+    plan_difference,
+)
 from autoeval.errors import InputError
+from autoeval.estimation.label_planning import PlanRequest
 from autoeval.io.coco import read_coco
 from autoeval.labels.category_estimates import LabelledSample, SampleAccuracy
 from autoeval.labels.plan import inverse_probabilities
-from autoeval.labels.values import ValueWithError, VariancePrior
+from autoeval.labels.values import ValueWithError, VariancePrior, combine
 
 DETECTORS = ("strong", "weak")
 
@@ -55,6 +61,27 @@ def test_without_a_plan_blocks_of_time_are_those_that_come_with_the_boxes(sites,
     sample = pair_labels(of_videos, read_coco(labels), target="mAP", plan=None).sample
     np.testing.assert_array_equal(sample.clusters, blocks[sample.images])
     assert sample.n_clusters < len(sample.images) == 20
+
+
+def test_forecasts_of_a_difference_count_a_block_of_time_once(world, sites, labels):
+    """By hand: 80 images in 16 blocks, of which further labels show those without any first."""
+    fits = {name: AccuracyEstimator.load(world / name) for name in DETECTORS}
+    blocks = np.arange(80) // 5
+    in_time = {name: replace(site, blocks=blocks) for name, site in sites.items()}
+    given = SiteLabels(read_coco(labels))
+    n = pair_labels(in_time, given.content, target="mAP", plan=None).sample.n_clusters
+    of_sites = [compare_sites(fits, of, None).forecasts[DETECTORS] for of in (sites, in_time)]
+    alone, free = (forecast.outlook for forecast in of_sites)
+    assert [free.half_width(k) for k in (5, 16)] == [alone.half_width(k) for k in (5, 16)]
+    labelled = compare_sites(fits, in_time, given).forecasts[DETECTORS].outlook
+    assert [*labelled.n_blocks[[20, 22, 60]]] == [n, min(n + 2, 16), 16]
+    for outlook, k in ((free, 40), (free, 60), (labelled, 60)):
+        error = np.sqrt((1 - k / 80) * outlook.per_image.variance / 16)
+        by_labels = ValueWithError(outlook.prior.value, error, outlook.per_image.dof + 15)
+        expected = combine(by_labels, outlook.prior).estimate.half_width()
+        assert outlook.half_width(k) == pytest.approx(expected)
+    plan = plan_difference(fits, in_time, None, PlanRequest(20, everywhere=True), prelabel=False)
+    assert plan.difference.n_blocks[20] == len(np.unique(blocks[plan.drawn]))
 
 
 @pytest.mark.parametrize("target", ["mAP", "recall@0.5"])

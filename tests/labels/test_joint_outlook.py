@@ -5,16 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from label_worlds import label_set, make_site
+from label_worlds import SIDE, label_set, make_site
 
-from autoeval.boxes import Boxes
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.joint import JointOutlook, JointPrior, expected_holding
+from autoeval.labels.joint import (
+    EACH_IMAGE,
+    JointOutlook,
+    JointPrior,
+    Outlook,
+    expected_holding,
+)
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan import balanced_order
 from autoeval.labels.plan_folder import load_plan, save_plan
-from autoeval.labels.values import ValueWithError
+from autoeval.labels.values import ValueWithError, VariancePrior
 
 WORDS = ("car", "bus", "van", "truck")
 
@@ -129,3 +135,70 @@ class TestOfAPlan:
         expected = made.n_objects.sum()
         true = sum(ranking.n_true.sum() for ranking in site.evaluation.rankings)
         assert abs(expected - true) < abs(found - true)
+
+
+def in_frames(site, frames):
+    """Each image of a site as so many frames of a video that show the same."""
+    images = tuple(
+        LabelledImage(name, name, (SIDE, SIDE))
+        for name in (f"{k}.jpg" for k in range(frames * len(site.boxes.images)))
+    )
+
+    def repeated(boxes):
+        image = (frames * boxes.image[:, None] + np.arange(frames)).ravel()
+        rows = np.repeat(np.arange(len(boxes)), frames)
+        return replace(boxes.where(rows), images=images, image=image)
+
+    return replace(site, boxes=repeated(site.boxes), truth=repeated(site.truth))
+
+
+class TestOfBlocks:
+    """Forty labels in few blocks of time: the estimate counts a block once, and so its forecast."""
+
+    @pytest.fixture(scope="class", params=["mAP", "mAP50", "recall@0.3"])
+    def target(self, request):
+        return request.param
+
+    def plan_of(self, site, target, blocks, seed=0):
+        priors = {"mAP": ValueWithError(0.5, 0.2), "mAP50": ValueWithError(0.7, 0.2)}
+        priors["recall@0.3"] = ValueWithError(0.7, 0.2)
+        request = PlanRequest(40, target=target, score_thr=0.3, seed=seed)
+        return make_plan(site.pool, plan_assistance(), request, PlannedSite(priors, blocks=blocks))
+
+    @pytest.mark.parametrize(("n_blocks", "frames"), [(5, 20), (20, 10)])
+    def test_the_plan_promises_what_labels_of_few_blocks_give(self, target, n_blocks, frames):
+        reached, forecast = [], []
+        for seed in range(8):
+            site = in_frames(make_site(10 + seed, n_images=n_blocks), frames)
+            plan = self.plan_of(site, target, np.arange(n_blocks * frames) // frames, seed)
+            estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
+            half = estimate.recommended.half_width()
+            assert estimate.outlook.half_width(40) == pytest.approx(half, rel=1e-6)
+            reached.append(half)
+            forecast.append(plan.forecast(40))
+        assert np.mean(forecast) == pytest.approx(np.mean(reached), rel=0.25)
+
+    def test_without_blocks_no_number_changes(self, target):
+        site = make_site(10, n_images=100)
+        plan = self.plan_of(site, target, None)
+        estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
+        for outlook in (plan.outlook, estimate.outlook):
+            alone = replace(outlook, n_blocks=EACH_IMAGE)
+            for k in (40, 50, 99):
+                assert outlook.half_width(k) == alone.half_width(k)
+
+    def test_further_frames_of_labelled_blocks_add_little(self, target):
+        site = in_frames(make_site(10, n_images=20), 10)
+        plan = self.plan_of(site, target, np.arange(200) // 10)
+        alone = replace(plan.outlook, n_blocks=EACH_IMAGE)
+        widths = [outlook.half_width(k) for outlook in (plan.outlook, alone) for k in (20, 80)]
+        assert widths[0] / widths[1] < widths[2] / widths[3]
+        estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
+        assert estimate.outlook.half_width(120) > 0.6 * estimate.recommended.half_width()
+
+
+def test_a_single_block_leaves_the_estimate_without_labels():
+    prior = ValueWithError(0.5, 0.1)
+    outlook = Outlook(VariancePrior(0.04, 0.0), 9, prior, n_blocks=np.minimum(np.arange(10), 1))
+    assert outlook.half_width(5) == pytest.approx(prior.half_width())
+    assert outlook.half_width(9) == 0
