@@ -21,6 +21,7 @@ from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
+from autoeval.io.predictions.category_words import known_spellings, spelt_otherwise
 from autoeval.labels.labelled_categories import (
     categories_with_a_box,
     expected_objects,
@@ -104,10 +105,12 @@ def on_common_ground(
     """Restrict sites to the images and the categories that all detectors share.
 
     A category that counts for any of the detectors, see `autoeval.sites.site`, is compared if all
-    of them have a word for it, also with a detector that finds nothing of it. With `labels` the
-    categories are those that the labels distinguish, see `labelled_categories`; a detector without
-    a word for one of them has found none of its objects. Where a fit counts chosen categories, its
-    site has lost the boxes of others: these are not compared.
+    of them have a word for it, also with a detector that finds nothing of it. Words that differ by
+    case or separators alone are one category, called as in the labels or else by the first detector
+    that has one, unless the labels or a detector have two such; see `known_spellings`. With
+    `labels` the categories are those that the labels distinguish, see `labelled_categories`; a
+    detector without a word for one of them has found none of its objects. Where a fit counts chosen
+    categories, its site has lost the boxes of others: these are not compared.
 
     Parameters
     ----------
@@ -123,12 +126,13 @@ def on_common_ground(
     Returns
     -------
     fits : dict of str to AccuracyEstimator
-        Each at the score at which the boxes of its site begin; see `Site.floor`.
+        Each at the score at which the boxes of its site begin, see `Site.floor`, with the common
+        words.
     sites : dict of str to Site
         With the same images in the same order and the same named categories, calibrated.
     warnings : list of Notice
-        What was left out, detectors whose boxes seem to be of different images, and those that
-        found exactly the same.
+        What was left out, words that are spelt otherwise, detectors whose boxes seem to be of
+        different images, and those that found exactly the same.
 
     Raises
     ------
@@ -137,6 +141,25 @@ def on_common_ground(
         if one of several categories is called `ALL`.
     """
     fits = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
+    words_of: dict[str, Collection[str]] = {  # that each can find: here, or where it was fitted
+        name: dict.fromkeys(
+            [
+                *site.boxes.categories,
+                *(() if site.named else fits[name].known_looks().categories),
+            ]
+        )
+        for name, site in sites.items()
+    }
+    called = [*(words.values() if words else () if labels is None else labels.categories)]
+    for own_words in words_of.values():
+        spelt = known_spellings(own_words, called)
+        called += [word for word in own_words if word not in spelt]
+    sites, of_words = dict(sites), list[Notice]()
+    for name, own_words in words_of.items():  # again: a later one may have two such words
+        if spelt := known_spellings(own_words, called):
+            fits[name], sites[name] = _spelt_as(spelt, fits[name], sites[name])
+            words_of[name] = [spelt.get(word, word) for word in own_words]
+            of_words += prefixed(name, [spelt_otherwise(spelt)])
     images = [site.boxes.images for site in sites.values()]
     common_images, warnings = sites, list[Notice]()
     if any(other_images != images[0] for other_images in images[1:]):
@@ -158,10 +181,6 @@ def on_common_ground(
         labelled = {words[word] for word in used if word in words} if words else set(used)
     target = next(iter(fits.values())).target
     unlisted: OperatingPoint | None = None  # where labels list no categories, and all may count
-    words_of = {  # that each detector can find: here, or where it was fitted
-        name: {*site.boxes.categories, *(() if site.named else fits[name].known_looks().categories)}
-        for name, site in common_sites.items()
-    }
     chosen_of = {  # where other categories were chosen to count, here or in the fit
         name: set(site.boxes.categories) for name, site in sites.items() if site.named
     }
@@ -245,7 +264,7 @@ def on_common_ground(
         for a, b in itertools.combinations(common_sites, 2)
         if same_boxes(common_sites[a].boxes, common_sites[b].boxes)
     ]
-    return fits, common_sites, [*warnings, *category_warnings, *between]
+    return fits, common_sites, [*warnings, *of_words, *category_warnings, *between]
 
 
 def on_categories(site: Site, names: Sequence[str]) -> Site:
@@ -266,6 +285,28 @@ def on_categories(site: Site, names: Sequence[str]) -> Site:
     if site.boxes.categories != tuple(names):
         site = site.knowing(names).as_categories(names, {name: name for name in names})
     return replace(site, named=True, present=tuple(names))
+
+
+def _spelt_as(
+    spelt: Mapping[str, str], fitted: AccuracyEstimator, site: Site
+) -> tuple[AccuracyEstimator, Site]:
+    """Call categories otherwise, in the pairs of a fit as in the boxes of a site.
+
+    spelt: the new word of each that changes
+    """
+    rows = {name: np.asarray(fitted.rows_[name]) for name in fitted.rows_}
+    of_pairs = [spelt.get(word, word) for word in rows["category"].tolist()]
+    rows["category"] = np.array(of_pairs, object)
+    names = tuple(spelt.get(word, word) for word in site.boxes.categories)
+    reference = None if site.reference is None else replace(site.reference, categories=names)
+    site = replace(
+        site,
+        boxes=replace(site.boxes, categories=names),
+        reference=reference,
+        present=tuple(spelt.get(word, word) for word in site.present),
+        detector_words={word: spelt.get(of, of) for word, of in site.detector_words.items()},
+    )
+    return replace(fitted, rows_=rows, fit_result_=None, regressions_={}), site
 
 
 def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[Notice]]:

@@ -68,6 +68,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.checks import nothing_over_text
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.io.predictions.category_words import known_spellings
 from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, VariancePrior, quantile
 from autoeval.model import DomainShift
@@ -453,7 +454,7 @@ def known_on_labels(
     """Return how two detectors differ on the labelled sets that both were fitted on.
 
     Sets of one name whose numbers of labelled boxes differ are others: there are many ``val.json``.
-    A few images may be missing in the predictions of one detector.
+    A few images may lack predictions of one detector, and words may be spelt otherwise.
 
     Parameters
     ----------
@@ -477,7 +478,9 @@ def known_on_labels(
     key = ["source", "category"]
     size = "n_boxes" if "n_boxes" in a and "n_boxes" in b else "n_images"
     first = a[key].assign(a=a[target], n_a=a[size])
-    pairs = first.merge(b[key].assign(b=b[target], n_b=b[size]), on=key).dropna()
+    spelt = known_spellings([*b["category"]], [*a["category"]])
+    of_b = [spelt.get(word, word) for word in b["category"]]
+    pairs = first.merge(b[key].assign(category=of_b, b=b[target], n_b=b[size]), on=key).dropna()
     pairs["n"] = pairs[["n_a", "n_b"]].mean(axis=1)
     pairs["other"] = (pairs["n_a"] - pairs["n_b"]).abs()
     of_set = pairs.groupby("source")[["n", "other"]].transform("sum")
@@ -810,8 +813,7 @@ def compare_label_free(
     """Compare two detectors on the same images and categories.
 
     At a threshold the difference is that of the two estimates, whose errors are taken to be
-    independent: they are not, so the interval is wide, and no variance of a labelled image is
-    predicted.
+    independent: they are not, so the interval is wide. No variance of an image is predicted.
 
     Parameters
     ----------
