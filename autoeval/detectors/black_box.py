@@ -175,7 +175,8 @@ class BlackBoxDetector:
     Attributes
     ----------
     file_digest : str
-        Hash of the Python file that it was loaded from, if any.
+        Hash of the Python file that it was loaded from, if any, and of the modules that this file
+        imported from its folder.
     is_identified : bool
         Whether there are weights or settings.
     n_outside : int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import runpy
@@ -15,6 +14,7 @@ from typing_extensions import Self
 
 from autoeval.detections import FRAMEWORK, check_precision
 from autoeval.errors import InputError
+from autoeval.runtime.python_file import digest_of, modules_beside
 from autoeval.words import listed
 
 if TYPE_CHECKING:
@@ -285,6 +285,8 @@ def names_python(text: str) -> bool:
 def load_black_box(text: str) -> BlackBoxDetector:
     """Run a Python file and take out of it what ``FILE.py:NAME`` names.
 
+    Modules in its folder are found, see `modules_beside`.
+
     Parameters
     ----------
     text : str
@@ -299,7 +301,8 @@ def load_black_box(text: str) -> BlackBoxDetector:
     if named is None:
         raise InputError(f"Expected a detector as FILE.py:NAME but got '{text}'.")
     try:
-        defined = runpy.run_path(named["file"])
+        with modules_beside(named["file"]) as modules:
+            defined = runpy.run_path(named["file"])
     except Exception as error:  # the file is a program: it can fail in any way
         raise InputError(f"Cannot run {named['file']}: {type(error).__name__}: {error}") from error
     from autoeval.detectors.black_box import BlackBoxDetector
@@ -310,5 +313,5 @@ def load_black_box(text: str) -> BlackBoxDetector:
             f"Expected {named['file']} to define {named['name']} as a BlackBoxDetector but found "
             f"{type(detector).__name__}."
         )
-    detector.file_digest = hashlib.sha256(Path(named["file"]).read_bytes()).hexdigest()
+    detector.file_digest = digest_of(named["file"], modules)
     return detector

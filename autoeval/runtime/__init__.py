@@ -2,7 +2,8 @@
 
 It knows nothing of what a job computes. `files` reads and writes whole files; `jobs` runs each job
 once, here or by `ray_executor` on a cluster, and keeps its rows in a `store`; `progress` has the
-bars. What ended how is written into the column ``status``, as one of the constants here.
+bars; `python_file` lets a user's file import what lies beside it. What ended how is written into
+the column ``status``, as one of the constants here.
 """
 
 OK = "ok"

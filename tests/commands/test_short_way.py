@@ -1,17 +1,26 @@
 """`fit` with a detector, and `estimate` with nothing but images and an estimator."""
 
 import json
+import os
+import pickle
+import subprocess
+import sys
 from dataclasses import replace
 
+import cv2
+import numpy as np
 import pytest
 from brightness import BrightnessDetector, write_table
 from mmengine.config import Config
 from rectangles import RectangleDetector, write_task, write_video, write_world
 
+import autoeval
 from autoeval.cli import main
+from autoeval.detectors.detector_spec import DetectorSpec, load_black_box, names_python
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_file import read_artefact
+from autoeval.estimation.observation.reference_boxes import load_reference
 
 SMALL = ["--n-sets", "1", "--n-images", "4", "--repeats", "2"]
 LOADED = []
@@ -106,8 +115,6 @@ other = 7
 
 
 def test_a_black_box_by_its_file(tmp_path):
-    from autoeval.detectors.detector_spec import load_black_box, names_python
-
     path = tmp_path / "mine.py"
     path.write_text(BLACK_BOX)
     assert load_black_box(f"{path}:detector").name == "mine"
@@ -117,6 +124,69 @@ def test_a_black_box_by_its_file(tmp_path):
     path.write_text("1 / 0")
     with pytest.raises(InputError, match=r"Cannot run .*: ZeroDivisionError"):
         load_black_box(f"{path}:detector")
+
+
+BESIDE = """
+from autoeval.detectors import BlackBoxDetector
+from net_of_this_detector import Net
+
+detector = reference = BlackBoxDetector(Net(), ["box"], settings={"size": 8})
+"""
+NET = """
+class Net:
+    def __call__(self, images):
+        return [[[0, 0, {width}, 8]]] * len(images), [[0.9]] * len(images), [["box"]] * len(images)
+"""
+
+
+def write_with_net(folder, width):
+    """Write a black box whose network lies in a module of its folder; return its name."""
+    folder.mkdir(exist_ok=True)
+    (folder / "mine.py").write_text(BESIDE)
+    (folder / "net_of_this_detector.py").write_text(NET.format(width=width))
+    return f"{folder / 'mine.py'}:detector"
+
+
+def test_black_boxes_have_the_modules_of_their_folders(tmp_path):
+    """Also of one name, loaded by name, as the reference and in a process that is sent a pass."""
+    path = list(sys.path)
+    names = [write_with_net(tmp_path / folder, width) for folder, width in (("a", 4), ("b", 16))]
+    reference = load_reference(DetectorSpec(names[1]))
+    detectors = [DetectorSpec(names[0])(), reference.detector]
+    sent = pickle.dumps([DetectorSpec(names[0]), reference])
+    program = (
+        "import pickle, sys, numpy\n"
+        "spec, reference = pickle.load(sys.stdin.buffer)\n"
+        "image = numpy.zeros((20, 20, 3), numpy.uint8)\n"
+        "for detector in (reference.detector, spec()):\n"
+        "    print(detector.observe([image], ['a'])[0].clean.boxes.tolist())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    there = subprocess.run(
+        [sys.executable, "-c", program],
+        input=sent,
+        capture_output=True,
+        check=True,
+        env=environment,
+        cwd=tmp_path,
+    )
+    assert there.stdout.split(b"\n")[:2] == [b"[[0.0, 0.0, 16.0, 8.0]]", b"[[0.0, 0.0, 4.0, 8.0]]"]
+    image = np.zeros((20, 20, 3), np.uint8)
+    found = [one.observe([image], ["a"])[0].clean.boxes.tolist() for one in detectors]
+    assert found == [[[0, 0, 4, 8]], [[0, 0, 16, 8]]]
+    assert sys.path == path
+
+
+def test_boxes_are_found_anew_where_a_module_of_the_detector_changed(tmp_path):
+    (tmp_path / "site").mkdir()
+    cv2.imwrite(str(tmp_path / "site/a.png"), np.zeros((200, 200, 3), np.uint8))
+    widths = []
+    for width in (4, 16, 128):
+        detector = autoeval.Detector(write_with_net(tmp_path / "c", width))
+        output = tmp_path / f"{width}.parquet"
+        found = autoeval.detect(detector, tmp_path / "site", output, work_dir=tmp_path / "work")
+        widths.append(found.boxes[0][2])
+    assert widths == [4, 16, 128]
 
 
 def test_labels_of_training_images_give_a_warning(tmp_path, monkeypatch, capsys):

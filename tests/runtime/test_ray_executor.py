@@ -183,6 +183,7 @@ MORTAL = """
 import os, pathlib, signal
 import numpy as np
 from autoeval.detectors import BlackBoxDetector
+from level_of_mortal import level_of  # lies beside this file
 
 TOMB, PIDS = pathlib.Path({tomb!r}), pathlib.Path({pids!r})
 seen = [0]
@@ -193,7 +194,7 @@ def find(images):
     if {mortal} and seen[0] > 20 and not TOMB.exists():
         TOMB.write_text(str(os.getpid()))
         os.kill(os.getpid(), signal.SIGKILL)
-    levels = [int(image[0, 0, 0]) for image in images]
+    levels = [level_of(image) for image in images]
     boxes = [[[1, 1, 5 + level / 99, 7 + level / 7]] for level in levels]
     return boxes, [[(level + 1) / 256] for level in levels], [["car"]] * len(images)
 
@@ -205,6 +206,7 @@ def test_detect_with_two_workers_of_which_one_is_killed(cluster, tmp_path):
     """Its file is that of one process, byte for byte; no image is lost or there twice."""
     tomb, pids = tmp_path / "tomb", tmp_path / "pids"
     pids.mkdir()
+    (tmp_path / "level_of_mortal.py").write_text("level_of = lambda image: int(image[0, 0, 0])\n")
     (tmp_path / "site").mkdir()
     n = 150
     for k in range(n):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import inspect
 import os
+import runpy
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,8 @@ from autoeval.counting.counters import Counter, missing_of_counter
 from autoeval.counting.counters.adapters import FunctionCounter, TextCounter, TransformersAsk
 from autoeval.counting.counters.endpoint import EndpointAsk
 from autoeval.errors import InputError, install_command
-from autoeval.runtime.files import PathLike, read_config
+from autoeval.runtime.files import PathLike, or_shipped, read_config
+from autoeval.runtime.python_file import digest_of, modules_beside
 
 
 def load_counter(
@@ -40,7 +40,7 @@ def load_counter(
     tuple of Counter and dict
         Answers depend on the ``counter``, its arguments, and on the ``fingerprint`` of the counter
         or its detector where there is one; of a function, and of what is made in a file beside the
-        config, on the content of that file.
+        config, on the content of that file and of the modules of its folder that were imported.
 
     Raises
     ------
@@ -65,7 +65,8 @@ def load_counter(
             f"{path} describes no counter: expected `counter = dict(type='package.module.name', "
             f"...)`, or the name of a function in it, {path}:NAME."
         )
-    with _folder_on_path(Path(path).parent):
+    home = or_shipped(path)
+    with modules_beside(home) as modules:
         make = _find(arguments["type"], path)
         keywords = {key: value for key, value in arguments.items() if key != "type"}
         try:
@@ -73,35 +74,30 @@ def load_counter(
         except TypeError as error:
             raise InputError(f"{path}: wrong options for {arguments['type']}: {error}.") from error
         counter = make(**keywords)
+        source = Path(getattr(sys.modules[make.__module__], "__file__", None) or os.devnull)
     _check_counter(counter, f"{path}: {arguments['type']}")
     model = counter if hasattr(counter, "fingerprint") else getattr(counter, "detector", None)
     fingerprint = getattr(model, "fingerprint", None)
-    source = Path(getattr(sys.modules[make.__module__], "__file__", None) or os.devnull)
-    if fingerprint is None and source.resolve().parent == Path(path).resolve().parent:
-        fingerprint = hashlib.sha256(source.read_bytes()).hexdigest()
+    if fingerprint is None and source.resolve().parent == home.resolve().parent:
+        fingerprint = digest_of(source, modules)
     return counter, {"counter": arguments, "fingerprint": fingerprint}
 
 
 def _of_file(path: Path, name: str) -> tuple[Counter, dict[str, Any]]:
     """Return what a file calls `name` as a counter: a function, a class, or a counter."""
     try:
-        content = path.read_bytes()
+        path.read_bytes()
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}: check the path.") from None
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with _folder_on_path(path.parent):
+    with modules_beside(path) as modules:
         try:
-            spec.loader.exec_module(module)
+            defined = runpy.run_path(str(path))
         except Exception as error:
             raise InputError(f"{path} cannot be run: {type(error).__name__}: {error}.") from error
-        if not hasattr(module, name):
-            has = [
-                n for n in vars(module) if not n.startswith("_") and callable(getattr(module, n))
-            ]
+        if name not in defined:
+            has = [n for n, value in defined.items() if not n.startswith("_") and callable(value)]
             raise InputError(f"{path} has no {name!r}; it has {', '.join(has) or 'no function'}.")
-        member = getattr(module, name)
+        member = defined[name]
         member = member() if inspect.isclass(member) else member
     counter = member if isinstance(member, Counter) else None
     if counter is None and callable(member):
@@ -111,30 +107,8 @@ def _of_file(path: Path, name: str) -> tuple[Counter, dict[str, Any]]:
     assert counter is not None
     return counter, {
         "counter": f"{path.name}:{name}",
-        "fingerprint": hashlib.sha256(content).hexdigest(),
+        "fingerprint": digest_of(path, modules),
     }
-
-
-@contextmanager
-def _folder_on_path(folder: Path) -> Iterator[None]:
-    """Let modules beside a file be imported, as Python does for a script.
-
-    Python imports a name once: the second of two counters, each with a ``net.py`` of its own, would
-    count with that of the first, which is forgotten here; the first counter keeps what it imported.
-    """
-    entry = str(folder.resolve())
-    for path in (*Path(entry).glob("*.py"), *Path(entry).glob("*/__init__.py")):
-        name = path.parent.name if path.name == "__init__.py" else path.stem
-        loaded = Path(getattr(sys.modules.get(name), "__file__", None) or path)
-        home = loaded.parents[loaded.name == "__init__.py"]
-        if os.path.realpath(home) != entry and str(home) not in sys.path:  # of another counter
-            for module in [m for m in sys.modules if m == name or m.startswith(f"{name}.")]:
-                del sys.modules[module]
-    sys.path.insert(0, entry)
-    try:
-        yield
-    finally:
-        sys.path.remove(entry)
 
 
 def _check_counter(candidate: Any, maker: str) -> None:

@@ -81,6 +81,16 @@ def test_a_function_a_class_or_a_counter_of_a_file(tmp_path):
         load_counter(f"{path}:wide")
     with pytest.raises(InputError, match="check the path"):
         load_counter(tmp_path / "none.py:width")
+    (tmp_path / "helper.py").write_text("FACTOR = 2 + 1\n")
+    counter, changed = load_counter(f"{path}:width")
+    assert counter.count(IMAGE, "x").count == 120
+    assert changed["fingerprint"] != settings["fingerprint"]
+    path.write_text(
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass Five:\n    n: int = 5\n"
+        "def count(image, prompt): return Five().n\n"
+    )
+    assert load_counter(f"{path}:count")[0].count(IMAGE, "x").count == 5
     path.write_text("import no_such_module\n")
     with pytest.raises(InputError, match="ModuleNotFoundError"):
         load_counter(f"{path}:width")
@@ -122,6 +132,11 @@ def test_answers_depend_on_the_counts_of_a_file_and_on_code_beside_the_config(tm
         (tmp_path / "counters_of_mine.py").write_text(code + more)
         settings.append(load_counter(path)[1])
     assert settings[0] == settings[1] != settings[2] and len(settings[0]["fingerprint"]) == 64
+    (tmp_path / "counters_of_mine.py").write_text("import parts_of_mine\n" + code)
+    for more in ("", "# changed\n"):
+        (tmp_path / "parts_of_mine.py").write_text(more)
+        settings.append(load_counter(path)[1])
+    assert len({setting["fingerprint"] for setting in settings[2:]}) == 3
 
 
 class Detector:
