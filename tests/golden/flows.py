@@ -33,11 +33,16 @@ LEFT_OUT = {
 }
 
 
+EQUAL = 1e-9  # numbers that are the same, as a share and as a difference
+ROUNDED = 1e-6  # the same of numbers that a network makes
+
+
 @dataclass(frozen=True)
 class Flow:
     """Commands, and what writes their inputs into a folder.
 
-    slow: runs a network, so that it is compared with ``-m slow`` alone.
+    slow: runs a network, so that it is compared with ``-m slow`` alone. Networks round otherwise on
+    other processors: its numbers are equal to `ROUNDED`.
     """
 
     write: Callable[[Path, Path], None]
@@ -260,14 +265,18 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def differences(found: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
-    """List what differs: numbers by more than 1e-9, names at all, values of one side alone."""
+def differences(
+    found: dict[str, Any], recorded: dict[str, Any], tolerance: float = EQUAL
+) -> list[str]:
+    """List what differs: numbers by more than `EQUAL`, names at all, values of one side alone."""
     lines = [f"{key}: gone, was {recorded[key]}" for key in recorded.keys() - found.keys()]
     lines += [f"{key}: new, {found[key]}" for key in found.keys() - recorded.keys()]
     for key in found.keys() & recorded.keys():
         one, other = found[key], recorded[key]
         numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (one, other))
-        same = math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9) if numbers else one == other
+        same = one == other
+        if numbers:
+            same = math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
         if not same and not (numbers and math.isnan(one) and math.isnan(other)):
             lines.append(f"{key}: {one}, was {other}")
     return sorted(lines)
