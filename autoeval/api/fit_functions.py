@@ -322,14 +322,14 @@ def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator
     labels : path-like
         That it was fitted on.
     """
-    from autoeval.detectors.building.configs import trained_on
-    from autoeval.estimation.given import read_labels
-    from autoeval.words import Notice
-
     detector = estimator.detector_
     config = getattr(detector, "config", None)
     if config is None:  # a black box
         return
+    from autoeval.detectors.building.configs import trained_on
+    from autoeval.estimation.given import read_labels
+    from autoeval.words import Notice
+
     names = tuple(image.file_name for image in read_labels(Path(labels), None).images)
     for reason in trained_on(config, labels, names):
         yield Notice(

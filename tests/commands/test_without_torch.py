@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from labelled_colours import write_detector, write_distinct
 from predicted_world import write_world
 
 import autoeval
@@ -111,6 +112,21 @@ def test_what_needs_more_says_so(tmp_path):
     (tmp_path / "task.py").touch()
     task = ["--task", tmp_path / "task.py", "--data-root", f"{tmp_path}", "--predictions", tmp_path]
     run(["fit", *task], status=2, said="which is not installed: pip install")
+
+
+def test_a_function_in_a_file_needs_the_light_installation_alone(tmp_path):
+    """Which has OpenCV, to read images."""
+    known, new = (write_distinct(tmp_path / f"{k}", k, n_images=30) for k in (0, 1))
+    run_it = ["--detector", write_detector(tmp_path, threshold=60)]
+    labelled = ["--labels", known / "annotations.json", "--img-dir", known / "images"]
+    fit = ["fit", *labelled, *run_it, "--work-dir", tmp_path / "fit"]
+    estimate = ["estimate", "--estimator", tmp_path / "fit", "--images", new / "images"]
+    detect = ["detect", *run_it, "--images", new / "images", "--output", tmp_path / "b.parquet"]
+    commands = [fit, [*estimate, "--work-dir", tmp_path / "estimate"], detect]
+    words = json.dumps([[str(word) for word in command] for command in commands])
+    done = start(PROGRAM.replace(", 'cv2'", ""), words)
+    assert done.returncode == 0, done.stderr
+    assert "estimated mAP" in done.stdout
 
 
 @pytest.fixture(scope="module")
