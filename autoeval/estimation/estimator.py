@@ -385,11 +385,15 @@ class AccuracyEstimator:
         Raises
         ------
         InputError
-            If either is another one, other settings of it, or the fit is on files of predictions.
+            If either is another one, other settings of it, or the fit is on files of predictions
+            that `autoeval detect` did not write.
         """
         from autoeval.estimation.run_detector import check_detector
 
-        check_detector(self.context_, detector, reference)
+        context = self.context_
+        if "detector" not in context and self.looks_ and self.looks_.detector:
+            context = {**context, "detector": self.looks_.detector}  # of `autoeval detect`
+        check_detector(context, detector, reference)
 
     def load_detector(self) -> ImageDetector:
         """Load the detector that it was fitted with, where it knows how.

@@ -162,6 +162,7 @@ def test_a_run_its_file_and_its_boxes_in_memory_are_one_table_of_boxes(sites, bo
         assert fitted.looks_.detector == both[1].looks_.detector
         assert numbers_of(fitted.predict(of_new)) == numbers_of(run)
         assert numbers_of(both[1].predict(of_new)) == numbers_of(run)
+        assert numbers_of(predict_by_callable(fitted, sites, detector)) == numbers_of(run)
     other = replace(found[1], run=replace(found[1].run, settings={"other": 1}))
     with pytest.raises(InputError, match="another detector or other settings"):
         both[1].predict(other)
