@@ -38,6 +38,7 @@ from autoeval.estimation.read_site import (
     site_of_files,
     with_chosen_reference,
 )
+from autoeval.io.predictions.category_words import known_spellings
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import CATEGORY, PRECISION, REFERENCE_FEATURES, Table
 from autoeval.model.priors import FULL
@@ -547,7 +548,11 @@ class AccuracyEstimator:
             If there are neither predictions nor images, the detector or the reference is not that
             of the fit, `keep` or `watch` comes with predictions, or nothing can be read.
         """
-        named = named_categories(categories, self.categories_, self.context_.get("words"))
+        vocabulary = self.looks_.categories if self.looks_ else ()
+        joined_words = self.context_.get("words")
+        named = named_categories(categories, self.categories_, joined_words, vocabulary)
+        spelt = known_spellings(present, [*(named or vocabulary)])
+        present = [spelt.get(name, name) for name in present]
         box_source = None if predictions is None else given_boxes(predictions)
         found: Site | None = None
         if isinstance(box_source, Predictions):

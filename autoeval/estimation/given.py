@@ -26,6 +26,7 @@ from autoeval.io.predictions.category_words import (
     IMAGES,
     ReadAs,
     frequencies,
+    known_spellings,
     numbered_by_fit,
     read_names,
 )
@@ -324,6 +325,7 @@ def named_categories(
     given: Categories | Sequence[str] | None,
     of_fit: Categories | None = None,
     joined: Categories | None = None,
+    vocabulary: Sequence[str] = (),
 ) -> dict[str, list[str]] | None:
     """Return the categories that may count, each with a list of the detector's words for it.
 
@@ -336,6 +338,9 @@ def named_categories(
         Categories whose words a fit knows, which stand where none are given; None for none.
     joined : mapping of str to sequence of str, optional
         Categories whose words a joined fit knows of some of its parts, which do not.
+    vocabulary : sequence of str
+        Words of the detector: what differs from one by case or separators alone is this one, see
+        `known_spellings`. So are categories without other words.
 
     Returns
     -------
@@ -348,6 +353,8 @@ def named_categories(
     ({'vehicle': ['car']}, {'car': ['car']})
     >>> named_categories(["vehicle"], {"vehicle": ["car", "bus"], "dog": ["dog"]})
     {'vehicle': ['car', 'bus']}
+    >>> named_categories({"X": ["Bus"], "Van": []}, vocabulary=["bus", "van"])
+    {'X': ['bus'], 'van': ['van']}
     """
     if not given:
         return None if of_fit is None else {name: list(words) for name, words in of_fit.items()}
@@ -355,10 +362,20 @@ def named_categories(
     if isinstance(given, str):
         given = [given]
     named = given if isinstance(given, Mapping) else {name: [name] for name in given}
+    typed = {
+        name: [words] if isinstance(words, str) else list(words or [name])
+        for name, words in named.items()
+    }
+    alone = [name for name, words in typed.items() if words == [name]]
+    spelt_names = known_spellings(alone, [*known, *vocabulary])
+    spelt = known_spellings([word for words in typed.values() for word in words], vocabulary)
     categories = {}
-    for name, words in named.items():
-        listed_words = [words] if isinstance(words, str) else list(words or [name])
-        categories[name] = known.get(name, [name]) if listed_words == [name] else listed_words
+    for name, words in typed.items():
+        if words == [name]:
+            name = spelt_names.get(name, name)
+            categories[name] = known.get(name, [name])
+        else:
+            categories[name] = [spelt.get(word, word) for word in words]
     return categories
 
 

@@ -143,7 +143,7 @@ def monitor_images(
     settings.check(shared.estimator)
     words = detector.loaded.categories
     for requested in filter(None, (categories.named, *categories.of_site.values())):
-        named = named_categories(requested, categories.of_fit, categories.joined)
+        named = named_categories(requested, categories.of_fit, categories.joined, words)
         any_task(named or {}, words)  # refuses words that it does not know
     lost = observe_images(files, shared.estimator, detector, shared.store, clock, settings.depth)
     index = shared.store.index()

@@ -247,7 +247,7 @@ class SiteCategories:
         reference = boxes_of_passes[1] if len(boxes_of_passes) > 1 else None
         new_site = Site(boxes_of_passes[0], reference=reference)
         given = self.of_site.get(site) or self.named
-        categories = named_categories(given, self.of_fit, self.joined)
+        categories = named_categories(given, self.of_fit, self.joined, self.words)
         if categories is not None:
             words = words_of(with_own_names(categories, self.known, self.words))
             new_site = replace(new_site, detector_words=words)
@@ -280,7 +280,9 @@ class SiteCategories:
         """
         checked_present(self.present, None, tuple(self.named or self.of_fit or known_words))
         given = filter(None, (self.named, *self.of_site.values()))
-        requested = [named_categories(words, self.of_fit, self.joined) or {} for words in given]
+        requested = [
+            named_categories(words, self.of_fit, self.joined, known_words) or {} for words in given
+        ]
         return [
             warning
             for categories in requested

@@ -62,6 +62,29 @@ def test_items_in_the_order_of_a_folder_that_can_be_sorted_in_two_ways_are_warne
     assert {n.severity for n in notices if n.code == "images-by-place"} == {severity}
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ({"categories": ["Thing_1"]}, {"categories": ["thing 1"]}),
+        (
+            {"categories": {"any": ["THING 1", "thing-2"]}},
+            {"categories": {"any": ["thing 1", "thing 2"]}},
+        ),
+        (
+            {"categories": ["thing 1", "Thing 3"], "present": ["THING 3"]},
+            {"categories": ["thing 1", "thing 3"], "present": ["thing 3"]},
+        ),
+        ({"present": ["Thing_3"]}, {"present": ["thing 3"]}),
+    ],
+)
+def test_words_that_people_type_may_be_spelt_otherwise(world, fitted, typed, meant):
+    """As those of files may: they were refused, or one of several left out with a warning."""
+    by_words = [fitted.predict(world[3], images=world[2], **words) for words in (typed, meant)]
+    one, other = (estimate.to_dict() for estimate in by_words)
+    assert one == other and by_words[0].per_category.keys() == by_words[1].per_category.keys()
+    assert not {"word-not-known"} & {notice.code for notice in by_words[0].all_warnings()}
+
+
 def test_a_single_word_of_a_category_is_no_list_of_letters(world):
     one, several = (
         autoeval.fit(world[0], world[1], categories={"any": words}).context_["task"]["words"]
