@@ -484,6 +484,11 @@ def observed_labels(
     content = held_out_of_training(load_labels(labels, img_dir))
     content = as_spelt(content, [*(categories or ()), *words])
     if categories:
+        spelt = known_spellings(words_of(categories), words)  # as boxes in files are respelt
+        categories = {
+            category: [spelt.get(word, word) for word in own_words or [category]]
+            for category, own_words in categories.items()
+        }
         task = replace(any_task(categories, words), name=name)
         label_words = words_of(categories)
         seed_set = seed_set_of(content, name, task.categories, words=label_words, clip=False)

@@ -168,6 +168,15 @@ def test_a_run_its_file_and_its_boxes_in_memory_are_one_table_of_boxes(sites, bo
         both[1].predict(other)
 
 
+@pytest.mark.parametrize("categories", [["Car"], {"any": ["CAR", "bus"]}])
+def test_words_of_a_fit_may_be_spelt_otherwise_by_both_routes(sites, categories):
+    by_files, run = (fit(sites, categories=categories) for fit in (fit_by_files, fit_by_callable))
+    assert len(run.rows_["mAP"]) == 1 and run.rows_["mAP"][0] > 0
+    np.testing.assert_array_equal(run.table_[SCORES], by_files.table_[SCORES])
+    predicted = predict_by_files(by_files, sites), predict_by_callable(run, sites)
+    assert numbers_of(predicted[0]) == numbers_of(predicted[1])
+
+
 def test_a_word_that_the_detector_knows_and_never_finds_has_an_average_precision_of_0(
     sites, tmp_path
 ):
