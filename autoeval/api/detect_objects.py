@@ -197,7 +197,7 @@ def _write(
 
     from autoeval.boxes import LabelledImage
     from autoeval.estimation.observation.samples import PassLog
-    from autoeval.estimation.run_detector import run_of
+    from autoeval.estimation.run_detector import describe_run
     from autoeval.io.find_images import copied
     from autoeval.io.predictions.detector_run import BoxWriter, note_of
 
@@ -219,7 +219,7 @@ def _write(
         ]
         copies = np.zeros(len(pictures), bool)
         copies[copied(pictures)] = True
-        noted = run_of(observer, samples, log)
+        noted = describe_run(observer, samples, log)
         noted = replace(
             noted,
             name=spec.name if spec else noted.name,

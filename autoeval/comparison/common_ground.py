@@ -157,7 +157,8 @@ def on_common_ground(
     sites, of_words = dict(sites), list[Notice]()
     for name, own_words in words_of.items():  # again: a later one may have two such words
         if spelt := known_spellings(own_words, called):
-            fits[name], sites[name] = _spelt_as(spelt, fits[name], sites[name])
+            fits[name] = _respelt_fit(fits[name], spelt)
+            sites[name] = sites[name].respelt(spelt)
             words_of[name] = [spelt.get(word, word) for word in own_words]
             of_words += prefixed(name, [spelt_otherwise(spelt)])
     images = [site.boxes.images for site in sites.values()]
@@ -287,26 +288,12 @@ def on_categories(site: Site, names: Sequence[str]) -> Site:
     return replace(site, named=True, present=tuple(names))
 
 
-def _spelt_as(
-    spelt: Mapping[str, str], fitted: AccuracyEstimator, site: Site
-) -> tuple[AccuracyEstimator, Site]:
-    """Call categories otherwise, in the pairs of a fit as in the boxes of a site.
-
-    spelt: the new word of each that changes
-    """
+def _respelt_fit(fitted: AccuracyEstimator, spelt: Mapping[str, str]) -> AccuracyEstimator:
+    """Call categories otherwise in the pairs of a fit; `spelt` has the new word of each."""
     rows = {name: np.asarray(fitted.rows_[name]) for name in fitted.rows_}
     of_pairs = [spelt.get(word, word) for word in rows["category"].tolist()]
     rows["category"] = np.array(of_pairs, object)
-    names = tuple(spelt.get(word, word) for word in site.boxes.categories)
-    reference = None if site.reference is None else replace(site.reference, categories=names)
-    site = replace(
-        site,
-        boxes=replace(site.boxes, categories=names),
-        reference=reference,
-        present=tuple(spelt.get(word, word) for word in site.present),
-        detector_words={word: spelt.get(of, of) for word, of in site.detector_words.items()},
-    )
-    return replace(fitted, rows_=rows, fit_result_=None, regressions_={}), site
+    return replace(fitted, rows_=rows, fit_result_=None, regressions_={})
 
 
 def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[Notice]]:

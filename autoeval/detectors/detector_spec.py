@@ -14,7 +14,7 @@ from typing_extensions import Self
 
 from autoeval.detections import FRAMEWORK, check_precision
 from autoeval.errors import InputError
-from autoeval.runtime.python_file import digest_of, modules_beside
+from autoeval.runtime.python_file import digest_of, folder_modules
 from autoeval.words import listed
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ def names_python(text: str) -> bool:
 def load_black_box(text: str) -> BlackBoxDetector:
     """Run a Python file and take out of it what ``FILE.py:NAME`` names.
 
-    Modules in its folder are found, see `modules_beside`.
+    Modules in its folder are found, see `folder_modules`.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def load_black_box(text: str) -> BlackBoxDetector:
     if named is None:
         raise InputError(f"Expected a detector as FILE.py:NAME but got '{text}'.")
     try:
-        with modules_beside(named["file"]) as modules:
+        with folder_modules(named["file"]) as modules:
             defined = runpy.run_path(named["file"])
     except Exception as error:  # the file is a program: it can fail in any way
         raise InputError(f"Cannot run {named['file']}: {type(error).__name__}: {error}") from error

@@ -28,7 +28,14 @@ HEIGHT = 480
 WIDTH = 640
 BLOCK = 40
 # What of a config is read, of which options therefore have an effect.
-PARTS = ("model", "test_dataloader", "default_scope", "detector", "train_dataloader")
+PARTS = (
+    "model",
+    "data_preprocessor",
+    "test_dataloader",
+    "default_scope",
+    "detector",
+    "train_dataloader",
+)
 
 
 def load_detector(

@@ -576,8 +576,8 @@ class AccuracyEstimator:
             from autoeval.estimation.run_detector import (
                 Detector,
                 any_task,
+                detect_site,
                 fitted_reference,
-                found_by,
             )
 
             run = box_source or Detector(self.load_detector())
@@ -586,7 +586,7 @@ class AccuracyEstimator:
             self.check_detector(run.loaded, reference)
             looks = self.known_looks()
             any_task(named or {}, run.loaded.categories)  # refuses words that it does not know
-            found = found_by(
+            found = detect_site(
                 run,
                 images,  # type: ignore[arg-type]
                 reference=reference,

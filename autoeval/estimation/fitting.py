@@ -514,7 +514,7 @@ def join_fits(
         _check_same_detector(first_name, first_estimator, name, estimator)
     words: list[str] = []
     sites = {
-        name: [_spelt_as(labelled, words) for labelled in _sites_of(name, fitted)]
+        name: [_as_spelt_before(labelled, words) for labelled in _sites_of(name, fitted)]
         for name, fitted in fits.items()
     }
     sets = [
@@ -545,7 +545,7 @@ def _sites_of(name: str, fitted: AccuracyEstimator) -> tuple[Site, ...]:
     return sets
 
 
-def _spelt_as(labelled: Site, words: list[str]) -> Site:
+def _as_spelt_before(labelled: Site, words: list[str]) -> Site:
     """Spell the words of a labelled set as earlier sets, whose `words` take in its further ones.
 
     Where labels of one set say ``Car`` and those of another ``car`` it is one category; those of a
@@ -557,19 +557,13 @@ def _spelt_as(labelled: Site, words: list[str]) -> Site:
     words += [word for word in used if word not in words and word not in spelt]
     if not spelt:
         return labelled
-    names = tuple(spelt.get(word, word) for word in labelled.boxes.categories)
     known = replace(
         looks,
         categories=tuple(spelt.get(word, word) for word in looks.categories),
         numbers={number: spelt.get(word, word) for number, word in looks.numbers.items()},
         frequencies={spelt.get(word, word): n for word, n in looks.frequencies.items()},
     )
-    boxes = replace(labelled.boxes, categories=names)
-    truth = replace(labelled.evaluation.truth, categories=names)
-    reference = labelled.reference
-    if reference is not None:
-        reference = replace(reference, categories=names)
-    return replace(labelled, boxes=boxes, truth=truth, reference=reference, looks=known)
+    return replace(labelled.respelt(spelt), looks=known)
 
 
 def _words_of(fits: Mapping[str, AccuracyEstimator]) -> dict[str, Any]:

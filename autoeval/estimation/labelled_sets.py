@@ -21,7 +21,7 @@ from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.given import GivenLabels, Predictions, is_coco_file, read_labels
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
-from autoeval.estimation.run_detector import Detector, any_task, found_in
+from autoeval.estimation.run_detector import Detector, any_task, detect_samples
 from autoeval.io.labels.content import (
     LabelSet,
     held_out_of_training,
@@ -493,7 +493,7 @@ def observed_labels(
         label_words = words_of(categories)
         seed_set = seed_set_of(content, name, task.categories, words=label_words, clip=False)
         place = folder and folder / "sources" / name
-        content, files = _found_on(run, seed_set, content, folder=place, reference=reference)
+        content, files = _detect_labelled(run, seed_set, content, folder=place, reference=reference)
         labelled = _with_files(name, content, files, group=group or name, words=label_words)
         return labelled, run.observer(task).context()
     common = tuple(dict.fromkeys(word for word in words if word in content.categories))
@@ -512,7 +512,7 @@ def observed_labels(
     ]
     if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
         raise _too_few_labels(name)
-    content, files = _found_on(run, seed_set, content, folder=folder, reference=reference)
+    content, files = _detect_labelled(run, seed_set, content, folder=folder, reference=reference)
     labelled = _with_files(name, content, files, group=group, words=None)
     context = run.observer().context()
     del context["task"]  # of every category that is found
@@ -548,7 +548,7 @@ def observed_sources(
     for source in task.seed_sets:
         content = load_labels(source.labels, source.img_dir, layout=source.layout, **source.options)
         label_words = task.label_words(content, source)
-        content, files = _found_on(
+        content, files = _detect_labelled(
             run,
             task.seed_set_of(content, source, clip=False),
             content,
@@ -567,7 +567,7 @@ def observed_sources(
     return sets, context
 
 
-def _found_on(
+def _detect_labelled(
     run: Detector,
     seed_set: SeedSet,
     content: LabelSet,
@@ -597,7 +597,7 @@ def _found_on(
     """
     from autoeval.io.tasks.seed_set import SeedSetSamples
 
-    found = found_in(
+    found = detect_samples(
         SeedSetSamples(seed_set),
         {record.image_id: record.file_name for record in seed_set.images},
         run,

@@ -1,7 +1,7 @@
 """A detector that is run over images: how it is loaded, and the site that it leaves behind.
 
-`Detector` is what users give for a run; `found_by`, which `AccuracyEstimator.read_site` calls, runs
-it over the images of a new site, `autoeval.estimation.labelled_sets` over labelled ones. The
+`Detector` is what users give for a run; `detect_site`, which `AccuracyEstimator.read_site` calls,
+runs it over the images of a new site, `autoeval.estimation.labelled_sets` over labelled ones. The
 pass itself is in `autoeval.estimation.observation`.
 """
 
@@ -256,7 +256,7 @@ def check_detector(
     refuse_differences(fitted, now)
 
 
-def found_by(
+def detect_site(
     run: Detector,
     images: Images,
     *,
@@ -273,12 +273,12 @@ def found_by(
     images : path-like or sequence
         See `autoeval.io.find_images.list_images`.
     reference, keep, watch
-        See `found_in`.
+        See `detect_samples`.
 
     Returns
     -------
     Site
-        As of `found_in`, with the images, and warnings of those that were left out and of a
+        As of `detect_samples`, with the images, and warnings of those that were left out and of a
         reference that is not identified.
 
     Raises
@@ -287,7 +287,7 @@ def found_by(
         If no image can be read.
     """
     pictures, copies_taken = without_copies(list_images(images))
-    site = found_in(
+    site = detect_samples(
         UnlabelledSamples(pictures),
         {image.image_id: file_name_of(image) for image in pictures},
         run,
@@ -305,7 +305,7 @@ def found_by(
     )
 
 
-def found_in(
+def detect_samples(
     samples: Samples,
     file_names: Mapping[str, str],
     run: Detector,
@@ -358,14 +358,14 @@ def found_in(
             evidence.append(seen.boxes_alone())
             bar.update()
     log.check(len(evidence))
-    of_run = run_of(observer, samples, log)
+    of_run = describe_run(observer, samples, log)
     site = Site.of_evidence(evidence, task.categories, file_names=file_names)
     lost = of_run.unreadable
     row = {"n_images": len(site), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
     return replace(site, boxes=replace(site.boxes, run=of_run), row=row | log.seconds)
 
 
-def run_of(observer: Observer, samples: Samples, log: PassLog) -> DetectorRun:
+def describe_run(observer: Observer, samples: Samples, log: PassLog) -> DetectorRun:
     """Return what is noted of a pass that has ended, but for versions and copies.
 
     Parameters

@@ -32,7 +32,7 @@ _IMPORTED: dict[Path, _Imported] = {}  # by the file
 
 
 @contextmanager
-def modules_beside(file: PathLike) -> Iterator[list[Path]]:
+def folder_modules(file: PathLike) -> Iterator[list[Path]]:
     """Let a Python file import modules of its folder, as ``python FILE.py`` does.
 
     Python imports a name once, so that the second of two files, each with a ``net.py`` in its

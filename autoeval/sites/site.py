@@ -507,6 +507,23 @@ class Site:
         """
         return self._each(lambda boxes: boxes.as_categories(names, dict(words)))
 
+    def respelt(self, spelt: Mapping[str, str]) -> Self:
+        """Call categories otherwise: of the boxes, the reference, the truth, and what was named.
+
+        Parameters
+        ----------
+        spelt : mapping of str to str
+            The new word of each category that changes.
+        """
+        names = tuple(spelt.get(word, word) for word in self.boxes.categories)
+        site = self._each(lambda boxes: replace(boxes, categories=names))
+        return replace(
+            site,
+            truth=None if self.truth is None else replace(self.truth, categories=names),
+            present=tuple(spelt.get(word, word) for word in self.present),
+            detector_words={w: spelt.get(named, named) for w, named in self.detector_words.items()},
+        )
+
     def _each(self, change: Callable[[Boxes], Boxes]) -> Self:
         """Return the same with one change of its boxes and of those of the reference."""
         reference = None if self.reference is None else change(self.reference)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from autoeval.runtime.python_file import digest_of, modules_beside
+from autoeval.runtime.python_file import digest_of, folder_modules
 
 IMPORT = "import net_of_file\nNUMBER = net_of_file.NUMBER\n"
 
@@ -33,7 +33,7 @@ def write(folder, texts):
 
 
 def run(file):
-    with modules_beside(file) as modules:
+    with folder_modules(file) as modules:
         defined = runpy.run_path(str(file))
     return defined, [os.path.relpath(path, file.parent) for path in modules]
 
@@ -79,8 +79,8 @@ def test_each_file_has_its_own_module_of_a_name_and_none_of_another(tmp_path):
 def test_one_file_runs_another(tmp_path):
     inner = write(tmp_path / "in", {"mine.py": IMPORT, "net_of_file.py": "NUMBER = 1\n"})
     within = (
-        "import runpy\nfrom autoeval.runtime.python_file import modules_beside\n"
-        f"with modules_beside({str(inner)!r}):\n    inner = runpy.run_path({str(inner)!r})\n"
+        "import runpy\nfrom autoeval.runtime.python_file import folder_modules\n"
+        f"with folder_modules({str(inner)!r}):\n    inner = runpy.run_path({str(inner)!r})\n"
     )
     for first, last in (("", IMPORT), (IMPORT, "")):
         texts = {"mine.py": first + within + last, "net_of_file.py": "NUMBER = 22\n"}

@@ -17,7 +17,7 @@ from autoeval.counting.counters.adapters import FunctionCounter, TextCounter, Tr
 from autoeval.counting.counters.endpoint import EndpointAsk
 from autoeval.errors import InputError, install_command
 from autoeval.runtime.files import PathLike, or_shipped, read_config
-from autoeval.runtime.python_file import digest_of, modules_beside
+from autoeval.runtime.python_file import digest_of, folder_modules
 
 
 def load_counter(
@@ -66,7 +66,7 @@ def load_counter(
             f"...)`, or the name of a function in it, {path}:NAME."
         )
     home = or_shipped(path)
-    with modules_beside(home) as modules:
+    with folder_modules(home) as modules:
         make = _find(arguments["type"], path)
         keywords = {key: value for key, value in arguments.items() if key != "type"}
         try:
@@ -89,7 +89,7 @@ def _of_file(path: Path, name: str) -> tuple[Counter, dict[str, Any]]:
         path.read_bytes()
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}: check the path.") from None
-    with modules_beside(path) as modules:
+    with folder_modules(path) as modules:
         try:
             defined = runpy.run_path(str(path))
         except Exception as error:

@@ -20,6 +20,7 @@ from autoeval.detectors import ops
 from autoeval.detectors.building.aliases import find_config
 from autoeval.errors import InputError, first_line, install_command
 from autoeval.runtime.files import or_shipped, read_json
+from autoeval.words import listed
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
@@ -139,7 +140,8 @@ def read_config(
     Raises
     ------
     InputError
-        If there is no such file, it fails, or it is no config of a detector.
+        If there is no such file, it fails, it is no config of a detector, or an option has no
+        effect.
     """
     ops.register()  # before what the config imports
     path = find_config_file(str(name_or_config))
@@ -155,6 +157,12 @@ def read_config(
     if not isinstance(config.get("model"), dict):
         raise InputError(f"Cannot use {path} as a detector's config: no `model`. {NO_CONFIG}")
     if config.get("data_preprocessor"):  # mmengine's runner gives it to a model that has none
+        idle = [name for name in cfg_options or {} if name.partition(".")[0] == "data_preprocessor"]
+        if idle and config.model.get("data_preprocessor"):
+            raise InputError(
+                f"{listed(idle)} has no effect: the model of {path} has a data_preprocessor of its "
+                f"own. Expected model.{idle[0]}."
+            )
         config.model.setdefault("data_preprocessor", config.data_preprocessor)
     unwrap(config)
     for part in dicts_in(config.model):

@@ -362,7 +362,7 @@ def keeping(observer: Observer[D], keep: Keeping | None) -> Observer[D]:
         _say(
             f"note: {keep.folder} keeps no observed image for another run: the detector, or its "
             "reference, states neither its weights nor settings, so that a retrained one could not "
-            "be told from it (BlackBoxDetector(..., weights=PATH))"
+            "be distinguished from it (BlackBoxDetector(..., weights=PATH))"
         )
         if keep.executor is None or isinstance(keep.executor, LocalExecutor):
             return observer

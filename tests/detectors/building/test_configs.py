@@ -48,6 +48,10 @@ def test_a_preprocessor_beside_the_model_is_that_of_a_model_without(tmp_path):
     own = "model = dict(type='A', data_preprocessor=dict(mean=[0.0]))\n"
     (tmp_path / "own.py").write_text(f"{beside}{own}")
     assert read_config(tmp_path / "own.py").model.data_preprocessor.mean == [0]
+    change = {"data_preprocessor.mean": [4.0]}
+    assert read_config(tmp_path / "beside.py", change).model.data_preprocessor.mean == [4]
+    with pytest.raises(InputError, match=r"Expected model\.data_preprocessor\.mean"):
+        read_config(tmp_path / "own.py", change)
 
 
 def test_custom_imports_are_found_beside_the_config(tmp_path):
