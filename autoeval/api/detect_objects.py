@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -233,22 +232,16 @@ def _write(
 
 
 def _file_names(pictures: Sequence[UnlabelledImage]) -> dict[str, str]:
-    """Return the file name of each image by its id: its path below the folder that holds all.
+    """Return the file name of each image by its id, as `file_name_of`.
 
-    An image without a file of its own, such as a frame of a video, is called by its id; all are,
-    where two would have one name.
+    All are called by their ids where two would have one name.
     """
-    from autoeval.io.image_lists import ImageFile
+    from autoeval.io.find_images import file_name_of
 
-    ids = {image.image_id: image.image_id for image in pictures}
-    if len(ids) < len(pictures):
+    names = {image.image_id: file_name_of(image) for image in pictures}
+    if len(names) < len(pictures):
         raise InputError("Expected images with names of their own, but some have the same name.")
-    files = {i.image_id: os.path.abspath(i.path) for i in pictures if isinstance(i, ImageFile)}
-    if all(file.endswith(os.path.normpath(name)) for name, file in files.items()):
-        return ids
-    root = os.path.commonpath([os.path.dirname(file) for file in files.values()])
-    names = ids | {n: Path(file).relative_to(root).as_posix() for n, file in files.items()}
-    return names if len(set(names.values())) == len(names) else ids
+    return names if len(set(names.values())) == len(names) else {name: name for name in names}
 
 
 def _versions() -> dict[str, str]:

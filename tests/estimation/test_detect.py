@@ -102,8 +102,8 @@ def test_images_are_called_as_the_labels_call_their_files(tmp_path):
     (tmp_path / "new.json").write_text(json.dumps({"images": images}))
     found = autoeval.detect(bright(), tmp_path / "new.json", tmp_path / "boxes.parquet")
     assert [(image.image_id, image.file_name) for image in found.images] == [
-        ("8", "1.png"),
-        ("7", "0.png"),
+        ("8", "day/1.png"),
+        ("7", "day/0.png"),
     ]
     labels = [LabelledImage(str(k), f"day/{k}.png", None) for k in range(2)]
     by_labels = autoeval.load_predictions(tmp_path / "boxes.parquet", images=labels)
