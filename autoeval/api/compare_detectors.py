@@ -48,6 +48,7 @@ def compare(
     names: Sequence[Any] = (),
     numbering: Sequence[str] = (),
     columns: Sequence[str] = (),
+    incomplete: bool = False,
     reference: Sequence[str] | None = None,
     reference_names: Any = None,
     reference_checkpoint: str | None = None,
@@ -96,6 +97,9 @@ def compare(
     columns : sequence of str
         What stands in which column of text files, as in `estimate`; one for all, or one a file in
         their order.
+    incomplete : bool
+        The detectors were run on all images: those without a box in a file count as images in which
+        its detector found nothing, also where nearly every other one has a box.
     reference : sequence of str, optional
         A stronger detector, whose boxes count as probable labels: its results on the same images,
         or one to run (an alias or FILE.py:NAME); of several results the strongest is read. It goes
@@ -188,7 +192,8 @@ def compare(
         or (item is not None and isinstance(given_boxes(item), Predictions))
         for item in items
     )
-    of_files = {"names": names, "numbering": numbering, "columns": columns}
+    of_files: dict[str, Any] = {"names": names, "numbering": numbering, "columns": columns}
+    of_files["incomplete"] = incomplete
     of_images = {"images": images, "img_dir": img_dir, "every": every}
     of_run: dict[str, Any] = {**run, "device": device, "reference_checkpoint": reference_checkpoint}
     _refuse_unread({**of_images, "words": words}, of_files, of_run, items, labels, by_files)
@@ -318,7 +323,7 @@ def _refuse_unread(
     """
     if of_images["images"] is None and not predictions:
         raise InputError("Expected --images PATH, or --predictions of each detector.")
-    if not predictions:
+    if all(item is None for item in predictions):
         options = {name: value or None for name, value in of_files.items()}
         refuse_given(options, "is about --predictions: give them, too, or leave it out.")
     img_dir, every = {"img_dir": of_images["img_dir"]}, {"every": of_images["every"]}
@@ -354,7 +359,8 @@ def _boxes(
     predictions : sequence
         Of each detector, None for one that is run; empty where all are.
     of_files : mapping
-        ``names``, ``numbering`` and ``columns``, each once for all, or once for each.
+        ``names``, ``numbering`` and ``columns``, each once for all, or once for each, and
+        ``incomplete``.
     of_run : mapping
         What is given about running detectors, with the reference.
 
@@ -379,7 +385,7 @@ def _boxes(
         )
     facts = [dict[str, Any]() for _ in items]
     for name, values in of_files.items():
-        single = isinstance(values, str | os.PathLike | Mapping)
+        single = isinstance(values, str | os.PathLike | Mapping | bool)
         listed = [values] if single else list(values) or [None]
         if len(listed) not in (1, len(items)):
             raise InputError(

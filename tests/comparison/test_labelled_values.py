@@ -75,6 +75,21 @@ def test_labels_of_all_images_give_what_coco_gives(world):
     expect_coco(world, compared(world, site_labels(world)), site_labels(world))
 
 
+def test_images_in_which_a_detector_finds_nothing_count_where_it_was_run_on_all(world, tmp_path):
+    """As the warning says; else they are left out for both, with the objects that one missed."""
+    texts = {name: text_of(world, name) for name in ("strong", "weak")}
+    found = [box for box in json.loads(texts["weak"]) if int(box["image_id"]) > 8]
+    texts["weak"] = json.dumps(found)
+    (tmp_path / "weak.json").write_text(texts["weak"])
+    files = [*site_predictions(world, "strong"), tmp_path / "weak.json"]
+    partly = compared(world, site_labels(world), files)
+    assert partly.n_images < 80
+    assert any("add --incomplete" in warning for warning in partly.warnings)
+    result = compared(world, site_labels(world), files, incomplete=True)
+    assert result.n_images == result.n_labelled == 80
+    expect_coco(world, result, site_labels(world), texts)
+
+
 def test_the_order_is_that_of_the_labels(world, tmp_path):
     """Labels that have the boxes of the weak detector: it is best, whatever its scores say."""
 
