@@ -178,13 +178,15 @@ class DomainShift:
         confidence: np.ndarray,
         *,
         sites: np.ndarray,
+        groups: np.ndarray,
         sampling: np.ndarray | float = 0.0,
     ) -> DomainShift:
         """Return the model of one detector given N accuracies at labelled sites other than home.
 
-        The likelihood of a fall is a product over sites. The categories of a site are not
-        independent: together they count once, by the mean of their log densities, and the site is
-        like home, or has an effect z, for all of them.
+        The likelihood of a fall is a product over groups. The sites of a group are not independent:
+        together they count once, by the mean of their log likelihoods. Nor are the categories of a
+        site: they count once by the mean of their log densities, and the site is like home, or has
+        an effect z, for all of them.
 
         Parameters
         ----------
@@ -198,6 +200,8 @@ class DomainShift:
             x.
         sites : ndarray of shape (N,)
             Name or number of the site of each accuracy.
+        groups : ndarray of shape (N,)
+            Name or number of the group of each site.
         sampling : ndarray of shape (N,) or float
             See `densities`.
 
@@ -211,10 +215,12 @@ class DomainShift:
         log_weights = np.log(self.weights(confidence))
         _, probabilities = self.falls
         log_posterior = np.log(probabilities + 1e-300)
-        for site in np.unique(sites):
-            of_site = np.asarray(sites) == site
-            states = (log_weights + log_density)[..., of_site].mean(axis=-1)
-            log_posterior = log_posterior + np.logaddexp.reduce(states, axis=1)
+        for group in np.unique(groups):
+            sites_of_group = np.unique(sites[groups == group])
+            for site in sites_of_group:
+                states = (log_weights + log_density)[..., sites == site].mean(axis=-1)
+                of_site = np.logaddexp.reduce(states, axis=1)
+                log_posterior = log_posterior + of_site / len(sites_of_group)
         posterior = np.exp(log_posterior - log_posterior.max())
         return replace(self, posterior=tuple((posterior / posterior.sum()).tolist()))
 

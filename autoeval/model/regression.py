@@ -292,6 +292,7 @@ class Regression:
             self.home_,
             pairs.x[:, 0] - self._confidence_at_home,
             sites=pairs.site,
+            groups=pairs.group,
             sampling=stds[elsewhere],
         )
 

@@ -94,8 +94,8 @@ def test_labels_of_a_site_move_the_fall_to_what_they_show():
 
 def predict_given(domain_shift, predicted, accuracy, home, **options):
     sites = options.pop("sites", np.arange(len(accuracy)))
-    confidence = np.zeros(len(accuracy))
-    return (domain_shift.given(accuracy, predicted, home, confidence, sites=sites, **options),)
+    options = {"sites": sites, "groups": sites, **options}
+    return (domain_shift.given(accuracy, predicted, home, np.zeros(len(accuracy)), **options),)
 
 
 def test_more_sites_say_more_and_the_categories_of_one_site_count_once():
@@ -108,6 +108,17 @@ def test_more_sites_say_more_and_the_categories_of_one_site_count_once():
     ratio, twice = (np.log(np.divide(of.posterior, prior)) for of in (one, sites))
     np.testing.assert_allclose(twice - twice[0], 2 * (ratio - ratio[0]))
     np.testing.assert_allclose(categories.posterior, one.posterior)
+
+
+def test_the_sites_of_one_group_count_once():
+    accuracy, two = np.array([0.12, 0.3]), normal([0.4, 0.4], [0.1, 0.1])
+    (first,), (second,) = (
+        predict_given(USUAL, normal([0.4], [0.1]), accuracy[[k]], 0.5) for k in range(2)
+    )
+    (group,) = predict_given(USUAL, two, accuracy, 0.5, groups=np.array(["a", "a"]))
+    # the geometric mean of what either site says alone
+    expected = np.sqrt(np.multiply(first.posterior, second.posterior))
+    np.testing.assert_allclose(group.posterior, expected / expected.sum())
 
 
 def test_a_label_on_few_images_says_little():
