@@ -572,7 +572,7 @@ def fits_above(
     """Fit labelled sets at every floor above those of their files.
 
     A floor over which a set with boxes has none left is left out. What a confidence says of a box
-    stays; how many objects are missed is fitted again.
+    stays; how many objects are missed is fitted again, on the sets that the calibration is of.
 
     Parameters
     ----------
@@ -600,9 +600,10 @@ def fits_above(
         if floor <= fit_floor + SAME_FLOOR or any(len(of) and not of.any() for of in kept):
             continue
         above = [labelled_set.above(floor) for labelled_set in sets]
-        all_images = [np.ones(len(labelled_set), bool) for labelled_set in above]
+        home = [labelled_set for labelled_set in above if labelled_set.trained_here] or above
+        all_images = [np.ones(len(labelled_set), bool) for labelled_set in home]
         floor_prior = prior or calibration_prior(floor)
-        missed = _fit_missed_objects(above, all_images, calibration.boxes, floor_prior)
+        missed = _fit_missed_objects(home, all_images, calibration.boxes, floor_prior)
         floor_calibration = ScoreCalibration(calibration.boxes, missed)
         pairs = list[dict[str, Any]]()
         for cut, boxes, p in zip(above, kept, probabilities, strict=True):

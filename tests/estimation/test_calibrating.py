@@ -11,9 +11,11 @@ from autoeval.accuracy.coco_evaluation import Matches
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
     ConfidenceCheck,
+    calibrate,
     calibrated_rows,
     check_confidences,
     fit_calibration,
+    fits_above,
     reliability_drop,
     roc_area,
     with_calibrated_reference,
@@ -89,6 +91,16 @@ def test_where_the_detector_was_trained_says_nothing_of_its_reference():
         np.testing.assert_array_equal(
             other.reference_probabilities, one.reference_probabilities, strict=True
         )
+
+
+def test_where_the_detector_was_trained_it_is_calibrated_at_every_floor():
+    home, away = replace(labelled("a", 0), trained_here=True), labelled("b", 1)
+    missed = []
+    for sets in ([home], [home, away]):
+        _, calibration, probabilities = calibrate(sets)
+        fits = fits_above(sets, calibration, probabilities, floors=[0.3, 0.4])
+        missed.append([calibration.missed, *(fit.calibration.missed for fit in fits.values())])
+    np.testing.assert_array_equal(*missed)
 
 
 def test_the_area_counts_pairs_and_equal_scores_half():
