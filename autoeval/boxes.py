@@ -442,6 +442,9 @@ class Numbering:
         memory whose framework counts so.
     decided : bool
         Whether the way that was used is more than the first of those that fit.
+    own : bool
+        Whether it is by the words of the file itself; those of a list beside text files may be of
+        other files.
     """
 
     used: str = ""
@@ -449,6 +452,7 @@ class Numbering:
     numbers: Mapping[str, dict[str, str]] = field(default_factory=dict)
     positions: bool = False
     decided: bool = True
+    own: bool = False
 
     def examples(self, way: str, boxes: Any) -> str:
         """Name the words that a way gives the commonest numbers, `EXAMPLES` at most.

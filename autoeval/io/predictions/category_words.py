@@ -235,7 +235,8 @@ def find_words(
     by_number = dict(numbers if positions and numbering.used == FROM_0 else chosen) if used else {}
     if not positions:  # with the numbers of entries that have both
         by_number |= {normal_id(n): word for (n, _), word in words.items() if n is not None}
-    numbering = replace(numbering, others=lookups)
+    by_own = bool(own) and not positions and numbering.used == LABELS
+    numbering = replace(numbering, others=lookups, own=by_own)
     found = Words(categories, label, by_number, tuple(left_out), warnings, numbering)
     if not (numbering.decided or how.undecided):
         raise undecided_numbers(path, found)
@@ -546,10 +547,11 @@ def numbered_by_labels(boxes: Boxes, truth: Boxes, words: Mapping[str, str], pat
 def numbered_by_fit(boxes: Boxes, of_fit: Mapping[str, float], usual: str, path: Path) -> Boxes:
     """Read category numbers of a new site in the way that the frequencies of the fit make likely.
 
-    A file of the kind of the fit's (`kind_of`) is read as that was, with a warning where another
-    way is far more likely. One of another kind needs frequencies that speak for the way that is
-    used, and none that speak for another. Where the list of images has other numbers than the fit,
-    the frequencies decide, with a warning.
+    A file with words of its own for its numbers is read by these. One of the kind of the fit's
+    (`kind_of`) is read as that was, with a warning where another way is far more likely. One of
+    another kind needs frequencies that speak for the way that is used, and none that speak for
+    another. Where the list of images has other numbers than the fit, the frequencies decide, with
+    a warning.
 
     Parameters
     ----------
@@ -568,8 +570,8 @@ def numbered_by_fit(boxes: Boxes, of_fit: Mapping[str, float], usual: str, path:
         Where they do not decide.
     """
     numbering = boxes.numbering
-    if not numbering.others:
-        return boxes
+    if not numbering.others or numbering.own:
+        return boxes.numbered(numbering.used)
     same_kind = kind_of(boxes) == usual
     likelihood = _likelihoods(boxes, of_fit)
     first, second = sorted(likelihood, key=lambda way: -likelihood[way])[:2]

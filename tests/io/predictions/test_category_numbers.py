@@ -160,6 +160,16 @@ def test_a_list_that_counts_from_one_where_the_fit_counts_from_zero_is_never_sil
     assert of_text.numbering.decided and words_of(of_text) == ["bicycle", "bus"]
 
 
+@pytest.mark.parametrize("usual", ["", "file:labels", "text:0"])  # of a fit on words, ...
+def test_a_file_that_says_what_its_numbers_mean_is_read_so_at_any_fit(usual):
+    """Its numbers rise in another order than it lists its words, and are places in that list."""
+    own = {"2": "boat", "1": "person", "3": "car"}
+    boxes = read([2] * 20 + [3, 1], own=own, words=WORDS, kind=usual)
+    decided = numbered_by_fit(boxes, OFTEN, usual, FILE)  # the fit finds hardly a boat
+    assert words_of(decided) == ["boat"] * 20 + ["car", "person"]
+    assert decided.numbers == own and not decided.warnings and not decided.numbering.others
+
+
 def test_own_words_of_a_file_that_are_spelt_otherwise_are_those_of_the_fit_in_every_way():
     own = {number: word.title() for number, word in FROM_0.items()}
     boxes = read([1, 3, 3, 4] * 10, {}, own=own, words=WORDS)
