@@ -165,7 +165,8 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
     """
     labels = path.parent if path.is_file() else path
     names = (_from_yaml(path) if path.is_file() else None) or find_names(labels)
-    of_yaml = pairs_of_yaml(path) if path.is_file() and img_dir is None else None
+    lost = list[str]()
+    of_yaml = pairs_of_yaml(path, lost) if path.is_file() and img_dir is None else None
     if of_yaml is None:
         folder = img_dir or folder_of_images(labels)
         try:
@@ -201,6 +202,7 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
     _refuse_keypoints(path, shapes)
     warnings = [
         *pairs.warnings,
+        *_nothing_there(path, lost, None if of_yaml else pairs.img_dir),
         *texts.warnings(),
         *bad.warnings(),
         *without_size(unknown),
@@ -227,6 +229,21 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
         numbers=() if in_a_row else tuple(map(str, classes)),
         lists_categories=bool(names.names),
     )
+
+
+def _nothing_there(path: Path, lost: Sequence[str], read: Path | None) -> list[Notice]:
+    """Say which paths of a data.yaml lead to nothing; empty without any.
+
+    read: the folder whose images are read where nothing that the file names is there
+    """
+    text = f"paths of {', '.join(SPLITS)} in {path.name} at which nothing is: {len(lost)}"
+    text = f"{text} ({listed(lost)})"
+    if read is None:
+        notice = Notice("split-paths-missing", text, severity="note")
+    else:
+        text += f"; all images in {printable(read)} are read, of whatever split"
+        notice = Notice("split-paths-missing", text)
+    return [notice] if lost else []
 
 
 def _refuse_keypoints(path: Path, shapes: Sequence[Sequence[float]]) -> None:
@@ -355,13 +372,15 @@ def is_nearly_yolo(path: Path) -> bool:
 YOLO = LabelFormat("yolo", "YOLO txt, with data.yaml or classes.txt", read_yolo, _recognises)
 
 
-def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
+def pairs_of_yaml(path: Path, lost: list[str]) -> tuple[LabelPairs, dict[str, str]] | None:
     """Return images and label files of the splits that a data.yaml names, and the split of each.
 
     Parameters
     ----------
     path : Path
         The file.
+    lost : list of str
+        Takes the paths at which nothing is.
 
     Returns
     -------
@@ -372,7 +391,7 @@ def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
     if not isinstance(content, dict):
         return None
     roots = _roots(path, content)
-    split_of, lost = dict[Path, str](), list[str]()
+    split_of = dict[Path, str]()
     for key, split in SPLITS.items():
         for image in _images(content.get(key), roots, lost):
             split_of.setdefault(image, split)
@@ -386,15 +405,11 @@ def pairs_of_yaml(path: Path) -> tuple[LabelPairs, dict[str, str]] | None:
     root = yaml_folder if root.is_relative_to(yaml_folder) else root
     names = {i: (places[i.parent] / i.name).relative_to(root).as_posix() for i in split_of}
     labels = {names[image]: label for image, label in labelled.items()}
-    warnings = [*label_file_warnings(path.parent, labels, [])]
-    if lost:
-        text = f"paths of {', '.join(SPLITS)} in {path.name} at which nothing is: {len(lost)}"
-        warnings.append(Notice("split-paths-missing", f"{text} ({listed(lost)})", severity="note"))
     pairs = LabelPairs(
         root,
         labels,
         tuple(name for image, name in names.items() if image not in labelled),
-        tuple(warnings),
+        tuple(label_file_warnings(path.parent, labels, [])),
     )
     return pairs, {names[image]: split for image, split in split_of.items()}
 
@@ -421,7 +436,7 @@ def _images(entry: Any, roots: list[Path], lost: list[str]) -> Iterator[Path]:
             names = sorted_files(place)[0]
             yield from (_plain(place / name) for name in names if suffix_of(name) in SUFFIXES)
         else:
-            lines = place.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = place.read_text(encoding="utf-8-sig", errors="replace").splitlines()
             for name in (line.strip() for line in lines if line.strip()):
                 image = _place(name, [place.parent, *roots])
                 if image is None:
@@ -431,8 +446,11 @@ def _images(entry: Any, roots: list[Path], lost: list[str]) -> Iterator[Path]:
 
 
 def _place(name: str, roots: list[Path]) -> Path | None:
-    """Find a path; Roboflow writes ``../val/images`` for the folder ``val`` beside the file."""
-    for tried in (name, name.removeprefix("../")):
+    """Find a path; Roboflow writes ``../val/images`` for the folder ``val`` beside the file.
+
+    Lists that were written on Windows have backslashes.
+    """
+    for tried in (name, name.removeprefix("../"), name.replace("\\", "/")):
         for root in roots:
             if (root / tried).exists():
                 return _plain(root / tried)

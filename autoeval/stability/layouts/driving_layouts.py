@@ -235,7 +235,7 @@ def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:
     marked, bad = {}, unread("KITTI", "label files")
     for file in label_files(labels, ".txt"):
         with bad.item(printable(file)):
-            lines = file.read_text(encoding="utf-8").splitlines()
+            lines = file.read_text(encoding="utf-8-sig").splitlines()
             marked[f"{file.stem}.png"] = [
                 _kitti_box(line.split()) for line in lines if line.strip()
             ]

@@ -59,7 +59,7 @@ def read_exdark(path: Path, img_dir: Path | None = None) -> LabelSet:
     for file in label_files(path, ".txt"):
         name = file.relative_to(path).as_posix().removesuffix(".txt")
         with bad.item(printable(file)):
-            lines = file.read_text(encoding="utf-8").splitlines()
+            lines = file.read_text(encoding="utf-8-sig").splitlines()
             boxes = [
                 _exdark_box(line.split()) for line in lines if line.strip() and line[0] != _HEADER
             ]

@@ -220,7 +220,7 @@ def read_crowdhuman(path: Path, img_dir: Path | None = None, *, box: str = "full
     """
     key = _CROWDHUMAN_BOXES[chosen("box", box, list(_CROWDHUMAN_BOXES))]
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read {path}: {error}.") from error
     marked, bad = {}, unread("CrowdHuman", "lines")

@@ -321,6 +321,31 @@ def test_an_image_in_two_splits_of_a_data_yaml_is_placed_by_the_others(write):
     assert [images[k].file_name for k in matches.index] == [f"y/images/{n}.png" for n in (1, 2, 3)]
 
 
+def test_lists_that_were_written_on_windows_are_read(write):
+    """With a mark in front, its ends of lines and its separators; no image is lost."""
+    files = {f"images/{name}.png": IMAGE for name in "abc"}
+    texts = {f"labels/{name}.txt": BOX for name in "abc"}
+    folder = write({**files, **texts, "data.yaml": f"{NAMES}train: train.txt\nval: val.txt\n"})
+    (folder / "train.txt").write_bytes(b"\xef\xbb\xbfimages/a.png\r\n")
+    (folder / "val.txt").write_bytes(b"\xef\xbb\xbf.\\images\\b.png\r\nimages\\c.png\r\n")
+    labels = load_labels(folder / "data.yaml")
+    splits = {image.file_name: split_of(image) for image in labels.images}
+    assert splits == {"images/a.png": "train", "images/b.png": "val", "images/c.png": "val"}
+    assert not labels.warnings
+
+
+def test_a_data_yaml_of_which_no_path_is_there_is_a_warning(write):
+    """The images beside it are read, of which nobody knows the split."""
+    lists = {"train.txt": "/home/b/images/a.png\n", "val.txt": "/home/b/images/b.png\n"}
+    files = {f"images/{name}.png": IMAGE for name in "ab"}
+    texts = {f"labels/{name}.txt": BOX for name in "ab"}
+    yaml = f"{NAMES}train: train.txt\nval: val.txt\n"
+    labels = load_labels(write({**files, **texts, **lists, "data.yaml": yaml}) / "data.yaml")
+    assert len(labels.images) == 2 and not any(map(split_of, labels.images))
+    (warning,) = labels.warnings
+    assert (warning.code, warning.severity) == ("split-paths-missing", "warning")
+
+
 def test_what_a_data_yaml_names_and_is_not_there_is_said(write):
     """A folder of test, and of a list of val the second image; a.png and a.jpg share a file."""
     files = {f"images/{name}": IMAGE for name in ("a.png", "a.jpg", "b.png")}

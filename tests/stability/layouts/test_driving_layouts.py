@@ -88,7 +88,8 @@ def kitti(kind, *box):
 
 
 def test_kitti(write):
-    text = "\n".join([kitti("Car", 1, 2, 11, 8), kitti("DontCare", 20, 0, 30, 5)])
+    # Editors of Windows write a mark in front, which is no part of the first word.
+    text = "\ufeff" + "\n".join([kitti("Car", 1, 2, 11, 8), kitti("DontCare", 20, 0, 30, 5)])
     folder = write({"training/image_2/000001.png": IMAGE, "training/label_2/000001.txt": text})
     for path in (folder, folder / "training", folder / "training" / "label_2"):
         labels = load_labels(path, layout="kitti")
