@@ -18,7 +18,6 @@ from typing_extensions import Unpack
 
 from autoeval.api.options import DetectorOptions, check_names, found_images, given_boxes_of
 from autoeval.errors import InputError
-from autoeval.words import refuse_given
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -38,7 +37,7 @@ WHAT = "detecting"
 
 
 def detect(
-    detector: str | DetectorSpec | ImageDetector | Detector,
+    detector: PathLike | DetectorSpec | ImageDetector | Detector,
     images: Images,
     output: PathLike,
     *,
@@ -57,7 +56,7 @@ def detect(
 
     Parameters
     ----------
-    detector : str, DetectorSpec, ImageDetector, Detector or object
+    detector : path-like, DetectorSpec, ImageDetector, Detector or object
         As in `autoeval.api.options.NamedDetector`. In Python also a detector that is loaded
         already, such as a `YOLO` object, which is run as it is; or a `Detector`, which says how it
         is run.
@@ -148,14 +147,9 @@ def _detector(detector: Any, run: DetectorOptions) -> Detector:
     from autoeval.estimation.run_detector import Detector
 
     check_names(run, DetectorOptions)
-    if isinstance(detector, Detector):
-        refuse_given(run, "is said by the detector itself: leave it out.")
-        runner = detector
-    else:
-        box_source = given_boxes_of(None, {**run, "detector": detector})
-        if not isinstance(box_source, Detector):
-            raise InputError(f"Expected a detector that is run but got {detector}.")
-        runner = box_source
+    runner = given_boxes_of(None, {**run, "detector": detector})
+    if not isinstance(runner, Detector):
+        raise InputError(f"Expected a detector that is run but got {detector}.")
     if runner.reference is not None:
         raise InputError(
             "A reference is another detector: run it by a call of its own, and leave it out here."

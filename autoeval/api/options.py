@@ -323,6 +323,9 @@ def given_boxes_of(
         return None
     from autoeval.estimation.run_detector import Detector  # it takes a while to import
 
+    if isinstance(spec, Detector):
+        refuse_given(options, "is said by the detector itself", (*HOW_IT_RUNS, *OF_REFERENCE))
+        return spec
     return Detector(
         spec,
         reference=_reference(options),
@@ -459,7 +462,7 @@ def _reference(options: Mapping[str, Any]) -> Any:
 
 
 def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
-    """Return how the detector is loaded, the detector itself, or None where none is given.
+    """Return how the detector is loaded, the detector or `Detector` itself, or None without any.
 
     Parameters
     ----------
@@ -469,16 +472,13 @@ def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
         How the detector of an estimator is loaded; options change it.
     """
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.given import given_boxes
-    from autoeval.estimation.run_detector import Detector
 
     named = options.get("detector")
-    if named is not None and not isinstance(named, str):
+    if named is not None and not isinstance(named, str | os.PathLike):
         refuse_given(
             options, "is for a detector that is named, and this one is loaded", OF_A_DETECTOR
         )
-        box_source = given_boxes(named)
-        return box_source.detector if isinstance(box_source, Detector) else named
+        return named
     changes = {name: options[name] for name in OF_A_DETECTOR if options.get(name)}
     if "network_precision" in changes:
         changes["precision"] = changes.pop("network_precision")

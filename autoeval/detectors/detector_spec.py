@@ -35,11 +35,11 @@ class DetectorSpec:
 
     Parameters
     ----------
-    name : str
+    name : path-like
         A name in `configs/detectors/`, the path of an mmdet config file or of one that mmdet brings
         along (``mmdet::retinanet/...``), Ultralytics' weights (``best.pt``), ``torchvision:NAME``,
         ``hf:FOLDER`` of transformers, ``FILE.onnx``, or ``FILE.py:NAME`` of a `BlackBoxDetector`.
-    checkpoint : str, optional
+    checkpoint : path-like, optional
         Its weights; by default the official ones of a known name.
     device : str, optional
         As torch names it; by default ``cuda`` where there is one.
@@ -47,7 +47,7 @@ class DetectorSpec:
         Changes to the config; of other frameworks the options of their own call.
     trust_checkpoint : bool
         Unpickle everything in the checkpoint, which may run code.
-    classes : str, optional
+    classes : path-like, optional
         File with the names of its labels, one in a line.
     precision : str, optional
         ``single`` or ``half``; by default the framework's own. See
@@ -68,6 +68,9 @@ class DetectorSpec:
     precision: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("name", "checkpoint", "classes"):
+            path = getattr(self, name)
+            object.__setattr__(self, name, path if path is None else os.fspath(path))
         if self.precision is not None:  # before anything is loaded
             check_precision(self.precision)
 

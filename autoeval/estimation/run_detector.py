@@ -7,6 +7,7 @@ pass itself is in `autoeval.estimation.observation`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -82,7 +83,7 @@ class Detector:
 
     Parameters
     ----------
-    detector : str, DetectorSpec, ImageDetector or object
+    detector : path-like, DetectorSpec, ImageDetector or object
         A name as `DetectorSpec` describes it; or a detector that is loaded already, such as a
         `BlackBoxDetector`, Ultralytics' `YOLO`, a detection module of torchvision, or a pair of
         model and processor of transformers.
@@ -100,13 +101,13 @@ class Detector:
     Raises
     ------
     InputError
-        If a detector that is loaded already is to be loaded otherwise, the batch size is under 1,
-        or the number of workers under 0.
+        If it is no detector, one that is loaded already is to be loaded otherwise, the batch size
+        is under 1, or the number of workers under 0.
     """
 
     def __init__(
         self,
-        detector: str | DetectorSpec | ImageDetector,
+        detector: PathLike | DetectorSpec | ImageDetector,
         *,
         reference: PathLike | DetectorSpec | Reference | None = None,
         batch_size: int | None = None,
@@ -114,15 +115,22 @@ class Detector:
         executor: Executor | None = None,
         **loading: Unpack[Loading],
     ) -> None:
-        if isinstance(detector, str):
-            detector = DetectorSpec(detector, **loading)
+        if isinstance(detector, str | os.PathLike):
+            detector = DetectorSpec(os.fspath(detector), **loading)
         elif loading:
             raise InputError(
                 f"{listed(sorted(loading))}: for a detector that is named, and this one is loaded "
                 "already or says itself how. Leave that out."
             )
         if not isinstance(detector, DetectorSpec) and not hasattr(detector, "observe"):
-            detector = wrap_object(detector) or detector
+            wrapped = wrap_object(detector)
+            if wrapped is None:
+                raise InputError(
+                    "Expected a detector by its name, a model of Ultralytics, torchvision or "
+                    f"transformers, or a BlackBoxDetector, but got {type(detector).__name__}. A "
+                    "function is given as BlackBoxDetector(find, categories)."
+                )
+            detector = wrapped
         self.detector = detector
         self.reference = reference
         self.reading = ImageLoading(batch_size, num_workers)

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import time
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -14,6 +15,7 @@ from forking import fork
 from labelled_colours import write_detector, write_distinct
 
 import autoeval
+from autoeval.api.options import given_boxes_of
 from autoeval.boxes import LabelledImage
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.detectors.detector_spec import DetectorSpec, load_black_box
@@ -213,7 +215,26 @@ def test_what_is_refused(street, tmp_path):
         autoeval.detect(bright(), twins, tmp_path / "boxes.parquet")
     with pytest.raises(InputError, match="None of the 1 images can be read"):
         autoeval.detect(bright(), [street / "torn.png"], tmp_path / "boxes.parquet")
+    with pytest.raises(InputError, match="BlackBoxDetector"):
+        autoeval.detect(find_bright, street, tmp_path / "boxes.parquet")
     assert not (tmp_path / "boxes.parquet").exists()
+
+
+def test_a_detector_is_named_by_a_path_as_by_text(tmp_path):
+    name, image = write_detector(tmp_path), [np.zeros((8, 8, 3), np.uint8)]
+    by_text = autoeval.detect(name, image, tmp_path / "text.parquet")
+    by_path = autoeval.detect(Path(name), image, tmp_path / "path.parquet")
+    assert by_path.run.settings == by_text.run.settings
+    spec = autoeval.Detector(Path("a.py"), checkpoint=Path("a.pth"), classes=Path("a.txt")).spec
+    assert spec == DetectorSpec("a.py", "a.pth", classes="a.txt")
+
+
+def test_how_a_detector_is_run_is_kept_where_it_is_an_option():
+    run = autoeval.Detector(bright(), reference="boxes.json", batch_size=3)
+    assert given_boxes_of(None, {"detector": run}) is run
+    for option in ({"batch_size": 2}, {"reference": ["other.json"]}, {"device": "cpu"}):
+        with pytest.raises(InputError, match="leave it out"):
+            given_boxes_of(None, {"detector": run, **option})
 
 
 def test_frames_of_a_video_keep_their_blocks_of_time(tmp_path):
