@@ -236,6 +236,11 @@ def _kind(session: Any, meta: Mapping[str, str], n: int, spec: DetectorSpec) -> 
             f"Expected one input of pixels, (1, 3, height, width) or (3, height, width), but "
             f"{spec.name} takes {listed([f'{i.name} {i.shape}' for i in inputs])}. {EXPORT}"
         )
+    if len(pixels.shape) == 4 and isinstance(pixels.shape[0], int) and pixels.shape[0] != 1:
+        raise InputError(
+            f"Expected a file that takes one image, but {spec.name} takes {pixels.shape[0]} at "
+            "once: export it with batch=1."
+        )
     layout = dict(spec.cfg_options or {}).get("layout") or _layout(outputs, meta, n)
     if layout not in LAYOUTS:
         raise InputError(

@@ -275,6 +275,8 @@ def test_files_that_are_refused(tmp_path):
         found_in(write(tmp_path / "a.onnx", yolov8(), meta={"task": "pose"}))
     with pytest.raises(InputError, match="takes images"):
         found_in(write(tmp_path / "a.onnx", yolov8(), shape=(1, 1000)))
+    with pytest.raises(InputError, match="takes 4 at once"):
+        found_in(write(tmp_path / "a.onnx", yolov8(), shape=(4, 3, SIDE, SIDE)))
 
 
 @pytest.mark.parametrize(
