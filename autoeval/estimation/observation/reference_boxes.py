@@ -22,7 +22,6 @@ from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.io.find_images import file_name_of
 from autoeval.io.predictions import read_predictions
-from autoeval.io.predictions.category_words import known_spellings
 from autoeval.io.predictions.formats import SUFFIXES
 from autoeval.io.predictions.reading import file_of
 from autoeval.io.tasks.seed_set import Sample, Samples, SeedSet
@@ -227,7 +226,7 @@ def _lookup_of(words: Sequence[str], task: Task) -> np.ndarray:
     Parameters
     ----------
     words : sequence of str
-        Of the reference; they may be spelt otherwise, see `known_spellings`.
+        Of the reference.
     task : Task
         Its categories, and the detector's words for them.
 
@@ -236,9 +235,8 @@ def _lookup_of(words: Sequence[str], task: Task) -> np.ndarray:
     InputError
         If none of the words is known.
     """
-    spelt = known_spellings(dict.fromkeys(words), [*task.categories, *task.detector_mapping])
     try:
-        return task.lookup([spelt.get(word, word) for word in words])
+        return task.lookup(words)
     except InputError as error:
         raise InputError(f"The reference detector cannot be used here. {error}") from error
 

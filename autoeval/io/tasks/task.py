@@ -17,6 +17,7 @@ import numpy as np
 from autoeval.errors import InputError
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.labels.content import LabelSet
+from autoeval.io.predictions.category_words import known_spellings
 from autoeval.io.tasks.seed_set import SeedSet, checked_mapping, seed_set_of, thinned
 from autoeval.runtime.files import PathLike, read_config
 from autoeval.words import listed
@@ -154,7 +155,8 @@ class Task:
         Parameters
         ----------
         detector_categories : sequence of str
-            K words, by the labels of the detector.
+            K words, by the labels of the detector; they may be spelt otherwise, see
+            `known_spellings`.
 
         Returns
         -------
@@ -168,7 +170,10 @@ class Task:
         """
         words = self.words
         index = {name: i for i, name in enumerate(self.categories)}
-        indices = [index.get(words.get(name, ""), -1) for name in detector_categories]
+        spelt = known_spellings(detector_categories, [*words])
+        indices = [
+            index.get(words.get(spelt.get(name, name), ""), -1) for name in detector_categories
+        ]
         if max(indices, default=-1) < 0:
             raise InputError(
                 f"The detector knows none of {listed(words, most=20)}, which task {self.name!r} "

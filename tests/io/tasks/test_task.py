@@ -103,6 +103,12 @@ def test_lookup():
         task.lookup([])
 
 
+def test_a_detector_may_spell_its_words_otherwise():
+    task = Task("t", ("person", "vehicle"), (), {"car": "vehicle", "traffic light": "vehicle"})
+    assert task.lookup(["Car", "dog", "Person", "traffic_light"]).tolist() == [1, -1, 0, 1]
+    assert task.lookup(["Car", "car", "PERSON"]).tolist() == [-1, 1, 0]  # two words of its own
+
+
 @pytest.mark.parametrize(("name", "n_seed_sets"), [("vehicle", 11), ("person", 5)])
 def test_real_seed_sets_load_without_problems(shared, configs, name, n_seed_sets):
     task = load_task(configs / "tasks" / f"{name}.py", shared / "real")
