@@ -139,6 +139,15 @@ def test_the_winner_of_each_bin_and_models_that_cannot_be_compared():
         compare_models([one, other])
 
 
+def test_the_same_errors_in_another_order_are_a_tie():
+    target, ids = np.full(7, 50.0), tuple("abcdefg")
+    errors = {"first": [1, 5, 2, 4, 5, 8, 7], "second": [1, 2, 7, 4, 5, 8, 5]}
+    models = [CountPredictions(name, ids, target, target + e) for name, e in errors.items()]
+    first, second = (evaluate_counts(m, CountBins((0.0, 100.0)), n_resamples=1) for m in models)
+    [row] = compare_models([first, second], n_resamples=1).per_bin.to_dict("records")
+    assert (row["winner"], row["winner of std"]) == ("tie", "tie")
+
+
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_charts_take_any_name():
     names = ("_hidden", "$x_{", "a\nb", "数")
