@@ -335,6 +335,17 @@ class CountPredictions:
         """Mask of the images with a prediction, shape (N,)."""
         return ~np.isnan(self.pred)
 
+    def named_as(self, ids: Collection[str]) -> CountPredictions:
+        """Return the predictions by other names of their images.
+
+        Parameters
+        ----------
+        ids : collection of str
+            The other names, joined by `match_ids`; what none of them names keeps its own.
+        """
+        names = match_ids(self.ids, ids)
+        return replace(self, ids=tuple(names.get(i, i) for i in self.ids))
+
     def select(self, rows: np.ndarray, *notes: str) -> CountPredictions:
         """Return some of the images.
 
@@ -419,7 +430,7 @@ def predicted_ids(path: PathLike) -> tuple[str, ...]:
 def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
     """Restrict models to the images that all their files hold, in the order of the first.
 
-    Notes name the images that were left out.
+    Images are joined by `match_ids` and keep the ids of the first; notes name those left out.
 
     Parameters
     ----------
@@ -433,6 +444,7 @@ def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
     """
     if len(models) == 1:
         return list(models)
+    models = [model.named_as(models[0].ids) for model in models]
     targets = [dict(zip(m.ids, m.target.tolist(), strict=True)) for m in models]
     common = [i for i in models[0].ids if all(i in target for target in targets[1:])]
     if not common:
@@ -494,8 +506,7 @@ def join_truth(predictions: CountPredictions, truth: Mapping[str, float]) -> Cou
     InputError
         If no image is in the truth, or the predictions state other true counts.
     """
-    names = match_ids(predictions.ids, truth)
-    predictions = replace(predictions, ids=tuple(names.get(i, i) for i in predictions.ids))
+    predictions = predictions.named_as(truth)
     with_truth = np.array([image_id in truth for image_id in predictions.ids])
     if not with_truth.any():
         raise InputError(

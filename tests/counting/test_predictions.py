@@ -175,6 +175,15 @@ def test_align_keeps_the_common_images_in_the_order_of_the_first():
     assert second.notes == ("1 images that another file lacks were left out: z",)
 
 
+def test_files_that_name_images_in_their_own_ways_are_aligned():
+    one = model("one", **{"a/1.jpg": (1, 2), "a/2.jpg": (3, 4)})
+    two = model("two", **{"2": (3, 5), "1": (1, 0), "9": (7, 7)})
+    first, second = align([one, two])
+    assert first.ids == second.ids == ("a/1.jpg", "a/2.jpg")
+    assert second.pred.tolist() == [0, 5]
+    assert second.notes == ("1 images that another file lacks were left out: 9",)
+
+
 def test_a_first_row_with_a_number_is_no_header(tmp_path):
     skipped = read_predictions(write(tmp_path / "m.csv", "a,10,none\nb,0,1\n"))
     assert skipped.ids == ("a", "b") and skipped.pred[1] == 1 and np.isnan(skipped.pred[0])
