@@ -90,7 +90,7 @@ def read_columns(
         raise InputError(f"{path} has {frame.shape[1]} columns and no header: expected {forms}.")
     if frame.empty:
         raise InputError(f"{path} has a header but no rows.")
-    frame["id"] = frame["id"].astype(str).str.strip()
+    frame["id"] = _names(frame["id"])
     twice = frame["id"][frame["id"].duplicated()].unique().tolist()
     if twice:
         raise InputError(
@@ -130,6 +130,11 @@ def numbers(path: PathLike, frame: pd.DataFrame, column: str) -> np.ndarray:
             f"{str(text[bad].iloc[0])[:40]!r})."
         )
     return values
+
+
+def _names(column: pd.Series) -> pd.Series:
+    """Return the names of images as text; whole numbers in a column of floats have no point."""
+    return column.convert_dtypes().astype(str).str.strip()
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -224,7 +229,7 @@ def read_long(path: PathLike) -> pd.DataFrame:
     table = pd.DataFrame(
         {name: blank if column is None else frame[column] for name, column in named.items()}
     )
-    table["id"] = table["image"] = table["image"].astype(str).str.strip()
+    table["id"] = table["image"] = _names(table["image"])
     table["class"] = table["class"].astype(str).str.strip()
     table["count"] = numbers(path, table, "count")
     twice = table[table.duplicated(["image", "class"])]

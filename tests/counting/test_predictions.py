@@ -4,7 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.predictions import CountPredictions, align, match_ids, read_predictions
+from autoeval.counting.predictions import (
+    CountPredictions,
+    align,
+    match_ids,
+    read_long,
+    read_predictions,
+)
 from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
 
@@ -182,6 +188,15 @@ def test_files_that_name_images_in_their_own_ways_are_aligned():
     assert first.ids == second.ids == ("a/1.jpg", "a/2.jpg")
     assert second.pred.tolist() == [0, 5]
     assert second.notes == ("1 images that another file lacks were left out: 9",)
+
+
+@pytest.mark.parametrize("dtype", [int, float, str])
+def test_ids_that_are_numbers_are_the_same_in_any_type(tmp_path, dtype):
+    table = pd.DataFrame({"image": np.array([3, 10]).astype(dtype), "count": [1.0, 2.0]})
+    table.to_parquet(tmp_path / "m.parquet")
+    read = read_predictions(tmp_path / "m.parquet", {"3": 1.0, "10": 4.0})
+    assert read.ids == ("3", "10") and read.target.tolist() == [1, 4]
+    assert read_long(tmp_path / "m.parquet")["count"].to_dict() == {("3", ""): 1, ("10", ""): 2}
 
 
 def test_a_first_row_with_a_number_is_no_header(tmp_path):
