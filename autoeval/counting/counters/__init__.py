@@ -17,6 +17,7 @@ DENSITY = "density"
 POINTS = "points"
 TEXT = "text"
 SUM_TOLERANCE = 0.05  # of the count, by which the sum of its density map may differ from it
+_WIDEST_TABLE = 5  # columns, of xyxy with a score: whatever a counter returns so is no density map
 __all__ = ["CountResult", "Counter"]
 
 
@@ -139,8 +140,8 @@ def as_result(answer: Any, name: str, context: Context = None) -> CountResult:
     ----------
     answer : CountResult, float, array-like, str or None
         A number; points (N, 2) as xy in pixels, none for an empty array; a density map (H, W) whose
-        sum is the count, of a width other than 2; the text of an answer; None for a skipped one. A
-        density map may be a tensor and have leading dimensions of 1.
+        sum is the count, more than 5 wide; the text of an answer; None for a skipped one. A density
+        map may be a tensor and have leading dimensions of 1.
     name : str
         Of the counter, for messages.
     context : mapping, optional
@@ -180,6 +181,12 @@ def as_result(answer: Any, name: str, context: Context = None) -> CountResult:
         points = array.reshape(-1, 2)
         return CountResult(float(len(points)), points=points, context=facts)
     density = _plane(array, name)
+    if density.shape[1] <= _WIDEST_TABLE:
+        raise InputError(
+            f"The counter {name} returned an array of shape {array.shape}, which may be a table of "
+            "boxes or of points with scores: expected points (N, 2), a wider density map, or for "
+            "boxes CountResult(len(boxes), boxes=boxes)."
+        )
     return CountResult(float(density.sum()), density=density, context=facts)
 
 
