@@ -139,7 +139,7 @@ _NUMBERS = (  # that say something else than how many objects there are
     rf"#\s?{N}",
     rf"\b(?:rows|columns|layers|lines|groups)\s+{_HOLDS}\s+{N}(?:\s*,\s*{N})*(?:,?\s*and\s+{N})+",
     rf"\bso\s+far\b[^.;]{{0,40}}?{N}|{N}[^.;]{{0,30}}?\bso\s+far\b",
-    rf"\b(?:off|wrong|differs?|out|var(?:y|ies))\s+by\s+(?:about\s+)?{N}(?:\s+(?:or|to)\s+{N})?|\b(?:within|error\s+of)\s+{N}",
+    rf"\b(?:off|wrong|differs?|out|var(?:y|ies))\s+by\s+(?:about\s+|one\s+or\s+)?{N}(?:\s+(?:or|to)\s+{N})?|\b(?:within|error\s+of)\s+{N}",
     rf"(?:\bbetween\s+{N}\s+and\s+{N}|{N}\s*(?:[-–—~]|to)\s*{N})\s*{_UNIT_WORD}",
     rf"{N}(?:\s*(?:×|by|times|multiplied\s+by)\s*{N})+",
     rf"{N}\s*[-\s]\s*{_DIFFERENT}(?:{_UNIT_WORD})(?:\s+(?:of|with|by|containing)\s+{N}"
@@ -549,7 +549,7 @@ def _noun(after: str) -> str:
         return ""
     stop = (
         r"\s*\b(?:in|on|at|of|are|is|were|was|can|could|here|there|visible|shown|arranged|behind|"
-        r"and|or|with|each|per|apiece|that|which|this|to|for|from|as|but|hidden|total|altogether|plus)\b"
+        r"and|or|with|have|has|each|per|apiece|that|which|this|to|for|from|as|but|hidden|total|altogether|plus)\b"
     )
     words = re.split(stop, phrase[1], maxsplit=1, flags=_FLAGS)[0].split()
     return _stem(words[-1]) if words else ""

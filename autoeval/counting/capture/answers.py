@@ -9,12 +9,14 @@ The policy, where an answer holds several numbers:
 3. There, the last sentence with the strongest cue: a final answer ("final count", "answer:", a
    box), a total ("in total", "the count is"), a conclusion ("so", "=", "making").
    In that sentence the number after the last "=" counts, else the first after the cue ("in total"
-   looks back), else the last. Without any cue it is the last sentence that gives a number.
+   looks back), else the last. Without any cue it is a number alone in the first line, else the
+   last sentence that gives a number, but for smaller ones of the same things ("12 eggs. Two are
+   brown. No eggs are broken.").
 4. Numbers of parts (visible, hidden, "of which") and of places ("on the left") decide where there
    is no other, and only if they agree, or one is the sum of the others. Numbers of rows never do,
    nor two kinds that nobody added ("5 red and 7 blue dots"), nor several rows of a list, unless
    they count up from one. Ranges, bounds, fractions, shares and refusals are no answer.
-5. "No elephants" is 0, unless a number of the same things follows.
+5. "No elephants" is 0, unless there is a number of the same things, too.
 """
 
 from __future__ import annotations
@@ -124,6 +126,11 @@ _LIKELY = (
 _ITEM = rf"•|\s*[\w\s]{{1,30}}:\s*{N}\W*$"
 _DOING = r"(?:\s+\w+){0,2}?\s+(?:are|were|is|was)\b"
 _ALSO = r"\b(?:also|as\s+well\s+as|additionally|besides|in\s+addition)\b"
+_SOME = (  # "12 eggs. Two are brown"
+    r"\W*(?:(?:of|among)\s+(?:these|those|them)\W+)?(?:(?:only|just|about|at\s+least|the\s+other)\s+)?"
+    rf"{N}\s+"
+    r"(?:of\s+(?:these|those|them)\s+)?(?:are|is|were|was|have|has|appears?|looks?|seems?)\b"
+)
 _VERB = r"\b(?:is|are|was|were|be|there|counts?|counted|see|it['’]?s|that['’]?s|have|has|shows?)\b"
 
 
@@ -254,11 +261,24 @@ def _weigh(deciding: Sequence[_Choice], sentences: Sequence[_Sentence]) -> Extra
     for mention in (choice.mention for choice in deciding[:-1]):
         if mention.value == 0 and mention.noun and last.mention.noun not in ("", mention.noun):
             return Extraction(0, "none")  # "no elephants", whatever else there is
-    if len(deciding) > 1 and re.search(_ALSO, last.sentence.text, _FLAGS):
-        earlier = deciding[-2].mention
-        if "" not in (earlier.noun, last.mention.noun) and earlier.noun != last.mention.noun:
-            return _settle(earlier, _RULES[last.level])  # "35 coins. There is also a pen"
-    return _settle(last.mention, _RULES[last.level])
+    if re.fullmatch(rf"[^\w?]*{N}[^\w?]*", deciding[0].sentence.text):
+        return _settle(deciding[0].mention, _RULES[_LAST])  # "12", and then how
+    chosen = deciding[0]
+    for choice in deciding[1:]:
+        if not _of_some(choice, chosen.mention):
+            chosen = choice
+    return _settle(chosen.mention, _RULES[_LAST])
+
+
+def _of_some(choice: _Choice, earlier: Mention) -> bool:
+    """Whether a number is of some of what was counted before, or of what is there besides."""
+    mention, text = choice.mention, choice.sentence.text
+    named = "" not in (earlier.noun, mention.noun)
+    other = named and earlier.noun != mention.noun
+    if other and re.search(_ALSO, text, _FLAGS):
+        return True  # "35 coins. There is also a pen"
+    some = (named and not other) or re.match(_SOME, text, _FLAGS)
+    return bool(some) and (mention.value or 0) < (earlier.value or 0)  # "12 eggs. Two are brown"
 
 
 def _of_parts(sentences: Sequence[_Sentence]) -> Extraction:
