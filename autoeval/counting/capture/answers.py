@@ -108,7 +108,7 @@ _STATED = (  # "confidence (0-100): 85" names the range first
     r"\bconfidence(?:\s(?:level|score))?(?:\s?\(\d\s?%?\s?(?:-|–|to)\s?\d{1,3}\s?%?\))?"
     r"(?:\s(?:is|of))?\W{0,6}?"
 )
-_NUMBER = r"\b(\d{1,3}(?:\.\d{1,9})?)"
+_NUMBER = r"(?<!\w)(\d{1,3}(?:\.\d{1,9})?|(?<!\.)\.\d{1,9})"
 _SCALE = r"\s?(?:(%|percent)|(?:/|out\sof)\s?([1-9]\d{0,2}))?"
 _PREPOSITION = (
     r"\b(?:(?<!result\s)(?<!results\s)(?<!resulting\s)in|on|around|across|over|under|near|among|"

@@ -130,6 +130,9 @@ def test_counting_aloud_and_confidences_are_no_other_count(answer, expected):
 CONFIDENCES = [
     ("12 dots.\nConfidence: 85 %", 0.85),
     ("Confidence: 0.7", 0.7),
+    ("Confidence: .7", 0.7),
+    ("Confidence .95", 0.95),
+    ("Confidence... 95", 0.95),
     ("I am 95% confident that there are 12.", 0.95),
     ("Confidence: 100%", 1.0),
     ("My confidence level is 60 percent", 0.6),
