@@ -369,4 +369,5 @@ def _text(measure: str, interval: MeasureInterval) -> str:
     if math.isnan(interval.value):
         return "–"
     text = FORMATS.get(measure, "{:.3f}").format
-    return f"{text(interval.value)} [{text(interval.low)}, {text(interval.high)}]"
+    ends = "" if math.isnan(interval.low) else f" [{text(interval.low)}, {text(interval.high)}]"
+    return f"{text(interval.value)}{ends}"

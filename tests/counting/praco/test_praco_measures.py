@@ -12,7 +12,13 @@ from autoeval.counting.praco.praco_measures import (
     negative_by_class,
     negative_by_image,
 )
-from autoeval.counting.praco.result import PracoResult, class_table, compare, intervals_of
+from autoeval.counting.praco.result import (
+    PracoResult,
+    class_table,
+    compare,
+    interval_table,
+    intervals_of,
+)
 from autoeval.errors import InputError
 
 NAN = float("nan")
@@ -218,3 +224,15 @@ def test_interval_of_a_share_is_that_of_the_binomial():
     low, high = binom.ppf([0.025, 0.975], 100, 0.3)
     assert intervals["PCCN"].low == pytest.approx(low, abs=1.5)
     assert intervals["PCCN"].high == pytest.approx(high, abs=1.5)
+
+
+def test_a_single_image_has_no_interval():
+    truth = pd.DataFrame({"category": ["eggs"], "count": [4]}, ["a.jpg"])
+    counts = pd.DataFrame({"eggs": [3.0], "skis": [1.0]}, ["a.jpg"])
+    table = interval_table({"m": intervals_of(PracoResult("m", counts, truth), n_resamples=2)})
+    assert dict(table.to_numpy()) == {
+        "NMN": "0.250",
+        "PCCN": "100.00",
+        "MAE": "1.00",
+        "RMSE": "1.00",
+    }
