@@ -78,7 +78,7 @@ def read_answers(path: PathLike, *, task: str = "total-occluded") -> list[dict]:
         If there is no such file, or it does not hold answers.
     """
     path = Path(path)
-    if path.suffix in (".csv", ".parquet"):
+    if path.suffix in (".csv", ".tsv", ".txt", ".parquet"):
         counts = read_long(path).reset_index("class", drop=True)["count"]
         records = [
             {"image_file": name, "results": None if np.isnan(value) else value}

@@ -192,6 +192,14 @@ def test_json_of_the_authors_scripts_is_read(split, tmp_path):
     assert frame["value"].tolist()[:2] == [6, 8]
 
 
+@pytest.mark.parametrize("name", ["mine.csv", "mine.tsv", "mine.txt"])
+def test_a_table_is_read_whatever_its_ending_and_separator(split, tmp_path, name):
+    (tmp_path / name).write_text("count\timage\n6\tx/a\n\tx/b\n-1\tx/c\n")
+    frame = result_of(split, read_answers(tmp_path / name)).frame
+    assert frame["status"].tolist() == ["ok", "skipped", "skipped", "missing"]
+    assert frame["value"].iloc[0] == 6
+
+
 FIELDS = '{"image_file": "a.png", "task": "total-occluded", "status": "ok", "value": 1, '
 BROKEN = [
     ("a.json", "{"),
