@@ -145,6 +145,7 @@ def monitor_images(
     for requested in filter(None, (categories.named, *categories.of_site.values())):
         named = named_categories(requested, categories.of_fit, categories.joined, words)
         any_task(named or {}, words)  # refuses words that it does not know
+    categories.check(words)
     lost = observe_images(files, shared.estimator, detector, shared.store, clock, settings.depth)
     index = shared.store.index()
     warnings = (*lost_warnings(*lost, index), *identity_warnings(detector.loaded))

@@ -22,6 +22,7 @@ from autoeval.estimation.given import (
     named_categories,
     with_own_names,
 )
+from autoeval.io.predictions.category_words import known_spellings
 from autoeval.monitoring.looks import ALL, FEWEST_WINDOWS, MOVED, TESTED, SiteLook
 from autoeval.monitoring.monitor_store import BOX, CameraImage
 from autoeval.monitoring.windows import AUTO, FOLDER, FORMS, check_baseline
@@ -252,11 +253,9 @@ class SiteCategories:
             words = words_of(with_own_names(categories, self.known, self.words))
             new_site = replace(new_site, detector_words=words)
             new_site = new_site.as_categories(list(categories), words)
-        present = tuple(
-            categories or self.words
-        )  # those of a single site count there, found or not
+        present = tuple(categories or self.words)  # of a single site all count, found or not
         if site not in self.of_site:
-            present_names = [name for name in self.present if name in present]
+            present_names = [name for name in self._present(present) if name in present]
             present = checked_present(present_names, categories, present)
         return replace(new_site, named=categories is not None, present=present)
 
@@ -278,7 +277,9 @@ class SiteCategories:
         InputError
             If `present` names another category, or no word of a category is known.
         """
-        checked_present(self.present, None, tuple(self.named or self.of_fit or known_words))
+        named = named_categories(self.named, self.of_fit, self.joined, known_words)
+        names = tuple(named or known_words)
+        checked_present(self._present(names), None, names)
         given = filter(None, (self.named, *self.of_site.values()))
         requested = [
             named_categories(words, self.of_fit, self.joined, known_words) or {} for words in given
@@ -288,6 +289,11 @@ class SiteCategories:
             for categories in requested
             for warning in check_words(categories, set(known_words))
         ]
+
+    def _present(self, names: Sequence[str]) -> list[str]:
+        """Call the categories that are there as a site does, where they are spelt otherwise."""
+        spelt = known_spellings(self.present, names)
+        return [spelt.get(name, name) for name in self.present]
 
 
 def labelled_level(path: PathLike | float, target: str) -> float:

@@ -160,6 +160,29 @@ def test_a_category_that_few_images_show_is_not_tested_by_itself(world, tmp_path
         assert gate.state == state
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"present": ["Thing_1"]},
+        {"present": ["thing 1"], "categories": ["Thing 0", "Thing 1"]},
+        {"present": ["Thing 1"], "categories": ["Thing 0", "Thing 1"]},
+        {"present": ["Thing 1"], "categories": ["thing 0", "thing 1"]},
+    ],
+)
+def test_a_category_that_is_there_may_be_spelt_otherwise(world, tmp_path, options):
+    """Where both were spelt otherwise it was left out; else a spelling was refused."""
+    _, made = write_world(tmp_path, "site", seed=1)
+    boxes = [box for box in json.loads(made.read_text()) if box["category_id"] == 1]  # thing 0
+    (tmp_path / "sites").mkdir()
+    (tmp_path / "sites/gate.json").write_text(json.dumps(named(boxes)))
+    estimator = autoeval.AccuracyEstimator.load(world / "fit/estimator.parquet")
+    expected = estimator.predict(tmp_path / "sites/gate.json", present=["thing 1"])
+    given = {"work_dir": tmp_path / "work", "by": "folder", **options}
+    site = autoeval.monitor(world / "fit", tmp_path / "sites", **given)["gate"]
+    assert site.value == pytest.approx(expected.value, abs=1e-9)
+    assert [*site.per_category] == [*expected.per_category] == ["thing 0", "thing 1"]
+
+
 def test_the_probabilities_to_be_among_the_worst_add_up(world, tmp_path):
     one, every = (
         autoeval.monitor(world / "fit", world / "sites", work_dir=tmp_path / "work", worst=k)

@@ -240,6 +240,16 @@ def test_a_coco_file_of_images_to_run_on_names_the_sites_as_their_folder_does(tm
     assert values[0] == values[1] and values[0].keys() == {"gate", "yard"}
 
 
+def test_a_category_is_there_where_the_detector_has_its_word(tmp_path):
+    """As of results files: a misspelt one was passed over where the detector was run."""
+    root = fake_cameras.write_camera(tmp_path / "cameras/gate", 12, 180).parent
+    options = {"images": root, "work_dir": tmp_path / "work"}
+    estimator, detector = fake_cameras.estimator(), fake_cameras.detector()
+    with pytest.raises(InputError, match="lorry"):
+        autoeval.monitor(estimator, detector, present=["lorry"], **options)
+    assert autoeval.monitor(estimator, detector, present=["Car"], **options)["gate"].n_images == 12
+
+
 @pytest.mark.parametrize("first", [("gate", "yard"), ("gate",)])
 def test_a_list_calls_its_sites_as_those_before(tmp_path, first):
     """New images of the gate alone, such as ``find -newer`` lists them, were of a site ``.``."""
