@@ -135,7 +135,8 @@ def copied_in_files(index: pd.DataFrame) -> pd.Series:
     """Return which images of results files have the boxes of one that another file had, (N,) bool.
 
     At the same site, with the same time and size. Images of one file are those that count, see
-    `autoeval.io.predictions.covered_images.copies`; two without a box are no copies.
+    `autoeval.io.predictions.covered_images.copies`. Those without a box look alike: two of one time
+    are copies where the other images show that their files are.
 
     Parameters
     ----------
@@ -145,7 +146,10 @@ def copied_in_files(index: pd.DataFrame) -> pd.Series:
     parts = index["stamp"].str.split(" ", n=1)
     content, file = parts.str[0], parts.str[1].fillna("")
     first = file.groupby([index["site"], content]).transform("first")
-    return index["found"] & (file != first)
+    copies = index["found"] & (file != first)
+    of_files = pd.Series(map(frozenset, zip(first, file, strict=True)), index.index, dtype=object)
+    timed = index["taken"].notna() & (file != first)
+    return copies | (timed & of_files.isin(of_files[copies]))
 
 
 def box_rows(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:

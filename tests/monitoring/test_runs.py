@@ -298,6 +298,24 @@ def test_copies_of_image_files_count_once_and_a_camera_that_stands_still_does_no
     assert again.n_new == 0 and again["gate"].to_pandas().equals(once["gate"].to_pandas())
 
 
+def half_empty_elsewhere(day, k):
+    return [{**row, "bbox": [9, *row["bbox"][1:]]} for row in half_empty(day, k)]
+
+
+@pytest.mark.parametrize(
+    "again, n_images", [(half_empty, A_DAY), (half_empty_elsewhere, 2 * A_DAY)]
+)
+def test_a_day_that_comes_again_counts_once_with_its_empty_images(world, tmp_path, again, n_images):
+    """Those counted twice, so that an image had fewer boxes; a day of another camera does."""
+    (tmp_path / "sites/gate").mkdir(parents=True)
+    for name, boxes_of, days in (("first", half_empty, range(8)), ("again", again, [7])):
+        write_site(tmp_path / name, boxes_of, days)
+        (tmp_path / name / "gate.json").rename(tmp_path / f"sites/gate/{name}.json")
+    table = run(world, tmp_path, depth=1).to_pandas()
+    assert table["n_images"].tolist() == [*[A_DAY] * 7, n_images]
+    assert table["empty"].iloc[-1] == 0.5
+
+
 def test_images_of_one_file_count_as_in_an_estimate(world, tmp_path):
     """Neighbours without a time, of a scene in which nothing moves, were taken for copies."""
     write_site(tmp_path / "sites", lambda day, k: half_empty(0, 1), range(2))
