@@ -309,7 +309,7 @@ class ThresholdChoice(Result):
     warnings : tuple of Notice
         Of the boxes and labels behind the curve.
     may_be_reached : bool
-        Whether the interval at some threshold holds what is wanted.
+        Whether the interval at some threshold holds what is wanted, or is too wide to be given.
     goal : float
         The precision or recall that is wanted, in [0, 1]; NaN for the best F1.
 
@@ -492,6 +492,10 @@ def choose_threshold(
         threshold, ends = float(reached["value"].min()), [float(near.min()), float(near.max())]
         nowhere = np.nan
     bounds = sorted(nowhere if np.isnan(end) else end for end in ends)
+    # a threshold at which the interval is too wide for an estimate may reach anything; where all
+    # images have labels nothing but precision without a box is not known
+    exact = bool((points["lower"] == points["upper"]).all())
+    unknown = curve.loc[curve["measure"] == measure, "value"].isna().any() and not exact
     at_threshold = {name: values[values["threshold"] == threshold] for name, values in fine.items()}
     at = {
         name: {end: float(row[end].iloc[0]) for end in ENDS}
@@ -507,7 +511,7 @@ def choose_threshold(
         curve,
         greatest=float(points["value"].max()) if measure != "f1" else np.nan,
         target=measure,
-        may_be_reached=len(reached["upper"]) > 0,
+        may_be_reached=bool(len(reached["upper"]) or unknown),
         goal=goal if measure != "f1" else np.nan,
     )
 
@@ -611,8 +615,9 @@ def check_wanted(precision: float | None, recall: float | None) -> None:
 def _fine(curve: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Interpolate one measure of a curve at hundredths, in addition to its own thresholds.
 
-    Estimates of recall at neighbouring thresholds may rise by chance, which recall cannot: each
-    value and end is the least so far.
+    Nothing is known next to a threshold at which nothing could be estimated. Estimates of recall at
+    neighbouring thresholds may rise by chance, which recall cannot: each value and end is the least
+    so far.
 
     Returns
     -------
@@ -621,12 +626,13 @@ def _fine(curve: pd.DataFrame, measure: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    defined = curve.dropna().sort_values("threshold")
-    if not len(defined):
+    curve = curve.sort_values("threshold")
+    if not len(curve):
         return pd.DataFrame(columns=["threshold", *ENDS], dtype=float)
-    x = defined["threshold"].to_numpy()
+    x = curve["threshold"].to_numpy()
     inside = np.union1d(FINE[(x[0] - 1e-9 <= FINE) & (x[-1] + 1e-9 >= FINE)], x)
-    columns = {end: np.interp(inside, x, defined[end].to_numpy()) for end in ENDS}
+    columns = {end: np.interp(inside, x, curve[end].to_numpy()) for end in ENDS}
+    fine = pd.DataFrame({"threshold": inside, **columns}).dropna()
     if measure == "recall":
-        columns = {end: np.minimum.accumulate(values) for end, values in columns.items()}
-    return pd.DataFrame({"threshold": inside, **columns})
+        fine[[*ENDS]] = np.minimum.accumulate(fine[[*ENDS]].to_numpy(), axis=0)
+    return fine

@@ -5,7 +5,13 @@ import pandas as pd
 import pytest
 
 import autoeval
-from autoeval.accuracy.measures import MEASURES, OperatingPoint, image_counts, value_of
+from autoeval.accuracy.measures import (
+    MEASURES,
+    OperatingPoint,
+    RankedDetections,
+    image_counts,
+    value_of,
+)
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
@@ -95,6 +101,28 @@ def test_without_an_estimate_no_threshold_is_said_to_miss_what_is_wanted():
     unknown[[*ENDS]] = np.nan
     for wanted in ({"recall": 0.8}, {}):
         assert "have no estimate here" in choice_text(choose_threshold(unknown, **wanted))
+
+
+def test_no_threshold_is_chosen_where_the_interval_is_too_wide_for_an_estimate():
+    curve = straight()
+    at = (curve["measure"] == "precision") & curve["threshold"].between(0.35, 0.65)
+    curve.loc[at, [*ENDS]] = np.nan
+    chosen = choose_threshold(curve, precision=0.7)  # with an estimate it is reached at .5
+    assert chosen.threshold == pytest.approx(0.7) and not chosen.at["precision"]["value"] < 0.8
+    assert choose_threshold(curve, recall=0.6).at.keys() == {"recall", "f1"}  # at .4
+
+
+def test_what_thresholds_without_an_estimate_reach_is_undecided():
+    narrow = straight(width=0.02)
+    assert not choose_threshold(narrow, recall=0.95).undecided
+    narrow.loc[narrow["threshold"] < 0.25, [*ENDS]] = np.nan
+    assert choose_threshold(narrow, recall=0.95).undecided
+    # precision without a box is not defined, whatever the labels say
+    scores, hits = np.array([0.5, 0.4]), np.array([[1.0, 0.0]])
+    ranked = RankedDetections.of(scores, np.zeros(2, int), np.repeat(hits, 10, 0), np.ones(1))
+    counted = exact_curve([ranked], thresholds=np.array([0.3, 0.45, 0.6]))
+    assert np.isnan(counted["value"]).any()
+    assert not choose_threshold(counted[counted["threshold"] != 0.45], precision=0.9).undecided
 
 
 def test_what_the_whole_interval_excludes_is_decided():
