@@ -36,6 +36,7 @@ from autoeval.io.predictions.covered_images import (
     unseen_images,
 )
 from autoeval.io.predictions.reading import NoBoxError, unknown_sizes
+from autoeval.io.tasks.seed_set import thinned
 from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
@@ -241,6 +242,8 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Site]:
             layout=seed_set.layout,
             options=seed_set.options,
         )
+        content = thinned(content, task.max_images)
+        content = of_images(content, content.images)
         site = _with_files(
             seed_set.name,
             content,

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from predicted_world import write_world
@@ -141,6 +142,31 @@ def test_a_mapping_that_does_not_fit_labels_or_task_is_refused(tmp_path, mapping
     (tmp_path / "task.py").write_text(f"{TASK}seed_sets = [{seed_set}]")
     with pytest.raises(autoeval.InputError, match="The mapping of"):
         autoeval.fit_task(tmp_path / "task.py", tmp_path / "predictions")
+
+
+def test_so_many_images_of_a_task_are_those_that_its_labels_keep_by_hand(tmp_path):
+    """All 60 were fitted on where `max_images` said 20, as it was read where a detector is run."""
+    labels, boxes = write_world(tmp_path, "dawn", seed=0, skill=0.8, n_categories=7)
+    (tmp_path / "predictions").mkdir()
+    boxes.rename(tmp_path / "predictions/dawn.json")
+    (tmp_path / "task.py").write_text(
+        f"{TASK}seed_sets = [dict(name='dawn', labels={labels.name!r})]"
+    )
+    task = autoeval.load_task(tmp_path / "task.py")
+    some = autoeval.fit_task(replace(task, max_images=20), tmp_path / "predictions")
+    assert "images-thinned" in [warning.code for warning in some.fit_result_.warnings]
+    with pytest.raises(autoeval.InputError, match="max_images"):
+        autoeval.fit_task(replace(task, max_images=0), tmp_path / "predictions")
+
+    document = json.loads(labels.read_text())
+    document["images"] = [document["images"][round(k * 59 / 19)] for k in range(20)]
+    ids = [image["id"] for image in document["images"]]
+    document["annotations"] = [a for a in document["annotations"] if a["image_id"] in ids]
+    labels.write_text(json.dumps(document))
+    by_hand = autoeval.fit_task(task, tmp_path / "predictions")
+    assert (
+        some.table_.equals(by_hand.table_) and some.fit_result_.labelled_sets["n_images"][0] == 20
+    )
 
 
 def test_a_source_with_hardly_a_right_box_is_warned_of_and_all_such_are_refused(

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -96,12 +96,15 @@ class SeedSet:
         return sum(len(image.boxes) for image in self.images)
 
 
-def thinned(seed_set: SeedSet, most: int | None) -> SeedSet:
-    """Keep some images of a seed set, at equal distances, with a note.
+Labelled = TypeVar("Labelled", SeedSet, LabelSet)
+
+
+def thinned(labelled: Labelled, most: int | None) -> Labelled:
+    """Keep some images of a seed set or of labels, at equal distances, with a note.
 
     Parameters
     ----------
-    seed_set : SeedSet
+    labelled : SeedSet or LabelSet
         Returned as it is where it has no more.
     most : int, optional
         How many; None for all.
@@ -111,15 +114,15 @@ def thinned(seed_set: SeedSet, most: int | None) -> SeedSet:
     InputError
         If the number is under 1.
     """
-    n = len(seed_set.images)
+    n = len(labelled.images)
     if most is None or n <= most:
-        return seed_set
+        return labelled
     if most < 1:
         raise InputError(f"Expected max_images= as a number of images from 1, got {most}.")
     kept = np.linspace(0, n - 1, most).round().astype(int)
     note = Notice("images-thinned", f"{most} of {n} images, at equal distances", severity="note")
-    warnings = (*seed_set.warnings, note)
-    return replace(seed_set, images=tuple(seed_set.images[k] for k in kept), warnings=warnings)
+    warnings = (*labelled.warnings, note)
+    return replace(labelled, images=tuple(labelled.images[k] for k in kept), warnings=warnings)
 
 
 def load_seed_set(
