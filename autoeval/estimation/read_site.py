@@ -151,7 +151,9 @@ def site_of_files(
     if site.reference is not None:
         site = reference_as_in_fit(site, site.reference, looks)
     site = replace(site, warnings=(*site.warnings, *looks.warnings))
-    run = boxes.run
+    # before boxes are compared: by all of them, and copies count in nothing
+    site = _without_copied_images(replace(site, images=image_files), labelled, named=named)
+    boxes, run = site.boxes, site.boxes.run
     absent, of_absent = np.zeros(0, np.int64), tuple[Notice, ...]()
     if images is not None:  # by all boxes: a fit may leave the lower ones out
         every, complete = np.arange(len(site)), files.complete and not all_seen
@@ -162,7 +164,7 @@ def site_of_files(
         site = compared_with_fit(site, looks, complete=files.complete)
     if run is not None:
         site = _knowing_run(site, run)
-    site = replace(site, images=image_files, left_out=(*site.left_out, *unknown_sizes(site.boxes)))
+    site = replace(site, left_out=(*site.left_out, *unknown_sizes(site.boxes)))
     if images is None and run is None and not boxes.lists_images:
         text = (
             "images without a box are not known, and count as if there were none: list all images"
@@ -171,7 +173,6 @@ def site_of_files(
         site = replace(site, warnings=(*site.warnings, notice))
     site = replace(site, warnings=(*site.warnings, *of_absent))
     site = site.without_images(absent) if len(absent) else site
-    site = _without_copied_images(site, labelled, named=named)
     if categories:
         categories = with_own_names(categories, looks.frequencies, site.boxes.categories)
         odd = check_words(categories, {*looks.categories, *site.boxes.categories})
