@@ -376,6 +376,8 @@ class AccuracyEstimator:
     def check_detector(self, detector: ImageDetector, reference: Reference | None = None) -> None:
         """Raise an error that names what differs, unless a detector is the one it was fitted with.
 
+        Thresholds of scores may differ: boxes are then read as those of a file.
+
         Parameters
         ----------
         detector : ImageDetector
@@ -394,7 +396,7 @@ class AccuracyEstimator:
         context = self.context_
         if "detector" not in context and self.looks_ and self.looks_.detector:
             context = {**context, "detector": self.looks_.detector}  # of `autoeval detect`
-        check_detector(context, detector, reference)
+        check_detector(context, detector, reference, thresholds=False)
 
     def load_detector(self) -> ImageDetector:
         """Load the detector that it was fitted with, where it knows how.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,14 +36,6 @@ from autoeval.sites.file_looks import NEVER, ROUNDING, Looks, check_floor, unsee
 from autoeval.sites.site import Site
 from autoeval.words import Notice, prefixed
 
-OF_MMDET = re.compile(r"test_cfg\.(\d+\.)?(rcnn\.)?score_thr").fullmatch
-"""A threshold of scores in mmdet's settings, of a detector of several heads with a number."""
-THRESHOLDS = {  # of scores, in settings; by their framework, since a black box may mean others
-    "ultralytics": ("conf",),
-    "onnx": ("conf",),
-    "torchvision": ("score_thresh",),
-    "transformers": ("threshold",),
-}
 ENOUGH_OF_REFERENCE = 100  # boxes, of which hardly none is near the lowest score
 LOWER = 0.05  # of a score at which files begin
 CHOSEN = "reference_chosen"  # in the context of a fit: ``number``, counted from 0, and ``of``
@@ -358,20 +349,17 @@ def _has_detector_of_fit(run: DetectorRun, looks: Looks) -> bool:
     """
     if not looks.detector:
         return False
-    from autoeval.estimation.observation.detector_identity import refuse_differences
+    from autoeval.estimation.observation.detector_identity import (
+        refuse_differences,
+        score_thresholds,
+    )
     from autoeval.estimation.observation.pass_settings import of_plain_pass
 
     fitted, now = looks.detector, of_plain_pass(run.settings)
-    thresholds, thresholds_now = _score_thresholds(fitted), _score_thresholds(now)
+    thresholds, thresholds_now = score_thresholds(fitted), score_thresholds(now)
     without = dict.fromkeys((*thresholds, *thresholds_now))  # compared by themselves
     refuse_differences({**fitted, **without}, {**now, **without}, "detector.")
     return all(value <= thresholds.get(name, 0.0) for name, value in thresholds_now.items())
-
-
-def _score_thresholds(settings: Mapping[str, Any]) -> dict[str, float]:
-    """Return the settings of a detector that are thresholds of scores; None counts as 0."""
-    names = THRESHOLDS.get(settings.get("framework", "")) or [*filter(OF_MMDET, settings)]
-    return {name: settings[name] or 0.0 for name in names if name in settings}
 
 
 def _over_thresholds(site: Site, run: DetectorRun, looks: Looks) -> Site:
@@ -393,10 +381,12 @@ def _over_thresholds(site: Site, run: DetectorRun, looks: Looks) -> Site:
     Site
         No share of its confidence is unseen.
     """
-    highest = max(_score_thresholds(looks.detector).values(), default=0.0)
+    from autoeval.estimation.observation.detector_identity import score_thresholds
+
+    highest = max(score_thresholds(looks.detector).values(), default=0.0)
     kept = over_threshold(site.boxes.scores, highest)
     site = replace(site, unseen=0.0)
-    if kept.all() or not _score_thresholds(run.settings):
+    if kept.all() or not score_thresholds(run.settings):
         return site
     text = (
         f"boxes up to {highest:g}, the threshold of the detector in the fit: "

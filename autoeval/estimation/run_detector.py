@@ -26,6 +26,7 @@ from autoeval.estimation.observation.detector_identity import (
     identity_warnings,
     is_identified,
     refuse_differences,
+    score_thresholds,
 )
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import OBSERVING, ImageDetector, Observer
@@ -233,7 +234,11 @@ def fitted_reference(loading: Mapping[str, Any]) -> Reference | None:
 
 
 def check_detector(
-    context: Mapping[str, Any], detector: ImageDetector, reference: Reference | None = None
+    context: Mapping[str, Any],
+    detector: ImageDetector,
+    reference: Reference | None = None,
+    *,
+    thresholds: bool = True,
 ) -> None:
     """Raise an error that names what differs between a detector and that of the fit.
 
@@ -245,6 +250,8 @@ def check_detector(
         That is about to be run.
     reference : Reference, optional
         That is run, too; boxes in files are not compared, which are others for other images.
+    thresholds : bool
+        Whether thresholds of scores are compared, too, which `site_of_files` allows for.
 
     Raises
     ------
@@ -256,8 +263,13 @@ def check_detector(
             "This estimator was fitted on prediction files, so it cannot tell whether a detector is"
             " theirs: give the predictions of the new images, or fit it with the detector."
         )
-    fitted: dict[str, Any] = {"detector": of_plain_pass(context["detector"])}
-    now: dict[str, Any] = {"detector": of_plain_pass(detector.settings)}
+    settings, settings_now = of_plain_pass(context["detector"]), of_plain_pass(detector.settings)
+    if not thresholds:
+        names = (*score_thresholds(settings), *score_thresholds(settings_now))
+        settings |= dict.fromkeys(names)
+        settings_now |= dict.fromkeys(names)
+    fitted: dict[str, Any] = {"detector": settings}
+    now: dict[str, Any] = {"detector": settings_now}
     digests = context.get("pass", {}).get("reference"), reference and reference.digest
     if all(digest and not digest.startswith(OF_FILES) for digest in digests):
         fitted["reference"], now["reference"] = digests

@@ -24,7 +24,12 @@ from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given import Predictions
-from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
+from autoeval.estimation.observation.detector_identity import (
+    LoadDetector,
+    TravellingObserver,
+    refuse_differences,
+    score_thresholds,
+)
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
@@ -538,6 +543,11 @@ def site_observer(
         reference = fitted_reference(estimator.loading_)
     estimator.check_reference(reference is not None)
     estimator.check_detector(detector, reference)
+    # Boxes are stored as they are found: those under a threshold of the fit would count.
+    fitted = estimator.context_.get("detector") or estimator.known_looks().detector
+    refuse_differences(
+        score_thresholds(fitted), score_thresholds(detector.settings), prefix="detector."
+    )
     settings = PassSettings(reference=reference)
     return Observer(detector, own_words(detector), settings, reading=reading)
 

@@ -22,6 +22,7 @@ from autoeval.detectors.detector_spec import DetectorSpec, load_black_box
 from autoeval.errors import InputError
 from autoeval.io.find_images import ImageArray, find_images
 from autoeval.io.video import time_blocks
+from autoeval.monitoring.read_sites import site_observer
 
 WORDS = ("car", "bus", "tram")
 LABELS = "annotations.json"
@@ -366,6 +367,34 @@ def test_boxes_from_a_lower_threshold_are_those_of_the_fit_above_its_own(sites, 
     by_file = fitted.predict(tmp_path / "low.parquet")
     assert numbers_of(by_file) == numbers_of(fitted.predict(images=new / IMAGES))
     assert by_file.site.boxes.floor > 0.05
+    by_run = fitted.predict(of_low, images=new / IMAGES)  # it was refused
+    assert numbers_of(by_run) == numbers_of(by_file)
+
+
+def test_copies_count_in_nothing_that_is_compared_with_the_fit(sites, tmp_path):
+    """What is unseen over a higher threshold was that of all images, copies among them."""
+    known, new, name = sites
+    fitted = autoeval.fit(known / LABELS, thresholded(name, 0.01), img_dir=known / IMAGES)
+    found = autoeval.detect(thresholded(name, 0.2), new / IMAGES, tmp_path / "high.parquet")
+    assert found.run.copies.sum() == 1
+    rest = found.on_images(np.flatnonzero(~found.run.copies))
+    assert numbers_of(fitted.predict(found)) == numbers_of(fitted.predict(rest))
+
+
+def test_boxes_from_a_higher_threshold_are_read_alike_by_file_and_by_run(sites, tmp_path):
+    known, new, name = sites
+    fitted = autoeval.fit(known / LABELS, thresholded(name, 0.01), img_dir=known / IMAGES)
+    high = thresholded(name, 0.2)
+    autoeval.detect(high, new / IMAGES, tmp_path / "high.parquet")
+    by_run = fitted.predict(high, images=new / IMAGES)
+    assert numbers_of(by_run) == numbers_of(fitted.predict(tmp_path / "high.parquet"))
+    codes = [warning.code for warning in by_run.warnings]
+    assert "low-scores-missing" in codes and by_run.site.boxes.floor > 0.2
+    assert by_run.value < fitted.predict(images=new / IMAGES).value
+    site_observer(fitted, thresholded(name, 0.01))
+    # a monitor stores boxes as they are found
+    with pytest.raises(InputError, match=r"detector\.test_cfg\.score_thr: fitted with 0\.01"):
+        site_observer(fitted, high)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ Fits and estimates compare them (`refuse_differences`), kept evidence is found b
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -16,6 +17,14 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.words import Notice
 
+OF_MMDET = re.compile(r"test_cfg\.(\d+\.)?(rcnn\.)?score_thr").fullmatch
+"""A threshold of scores in mmdet's settings, of a detector of several heads with a number."""
+THRESHOLDS = {  # of scores, in settings; by their framework, since a black box may mean others
+    "ultralytics": ("conf",),
+    "onnx": ("conf",),
+    "torchvision": ("score_thresh",),
+    "transformers": ("threshold",),
+}
 RUN = uuid.uuid4().hex
 LoadDetector = Callable[[], ImageDetector]
 
@@ -110,6 +119,18 @@ def refuse_differences(
             "This estimator was fitted with another detector or other settings, so its estimate "
             "would mean nothing:\n" + "\n".join(different) + "\nUse the same ones, or fit again."
         )
+
+
+def score_thresholds(settings: Mapping[str, Any]) -> dict[str, float]:
+    """Return the settings of a detector that are thresholds of scores; None counts as 0.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of the detector, by name.
+    """
+    names = THRESHOLDS.get(settings.get("framework", "")) or [*filter(OF_MMDET, settings)]
+    return {name: settings[name] or 0.0 for name in names if name in settings}
 
 
 def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

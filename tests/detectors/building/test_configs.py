@@ -21,7 +21,7 @@ from autoeval.detectors.building.configs import (
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.detectors.settings import describe
 from autoeval.errors import InputError
-from autoeval.estimation.read_site import _score_thresholds
+from autoeval.estimation.observation.detector_identity import score_thresholds
 
 RETINANET = "retinanet/retinanet_r18_fpn_1x_coco.py"
 
@@ -201,7 +201,7 @@ def test_several_heads_may_each_have_their_test_settings(tmp_path):
     settings = {k: v for k, v in described.items() if k.startswith("test_cfg.")}
     thresholds = {"test_cfg.1.rcnn.score_thr": 0.01}
     others = {"test_cfg.0.max_per_img": 300, "test_cfg.1.rpn.nms_pre": 9}
-    assert settings == thresholds | others and _score_thresholds(described) == thresholds
+    assert settings == thresholds | others and score_thresholds(described) == thresholds
 
 
 def test_the_weights_of_the_one_that_is_deployed():
