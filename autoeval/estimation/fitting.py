@@ -41,7 +41,7 @@ from autoeval.estimation.labelled_sets import (
     task_with_files,
 )
 from autoeval.estimation.observation.detector_identity import refuse_differences
-from autoeval.estimation.observation.pass_settings import PASS_OF_DROPOUT, of_plain_pass
+from autoeval.estimation.observation.pass_settings import of_plain_pass
 from autoeval.estimation.protocol import (
     FitResult,
     HeldOutErrors,
@@ -69,7 +69,6 @@ from autoeval.words import Notice, listed, prefixed, short_names
 
 REFERENCE = "reference"
 SAME_LABEL = 0.5  # IoU of two labels of one object
-NOT_COMPARED = ("measures", "domain", REFERENCE, *PASS_OF_DROPOUT)
 # The matrices of a fit are small: on a busy machine several threads wait for each other and take
 # more processor time than one.
 one_blas_thread = threadpool_limits.wrap(limits=1, user_api="blas")
@@ -504,8 +503,8 @@ def join_fits(
     Raises
     ------
     InputError
-        If the fits are of different detectors or passes, share a labelled set, do not hold their
-        sites, or give a category different words.
+        If the fits are of different detectors, share a labelled set, do not hold their sites, or
+        give a category different words.
     """
     (first_name, first_estimator), *_ = fits.items()
     for name, estimator in fits.items():
@@ -527,7 +526,8 @@ def join_fits(
     if any(labelled_set.reference is None for labelled_set in sets):
         sets = [replace(labelled_set, reference=None) for labelled_set in sets]
         if "pass" in context:
-            context = {**context, "pass": _without(context["pass"], REFERENCE)}
+            of_pass = {key: of for key, of in context["pass"].items() if key != REFERENCE}
+            context = {**context, "pass": of_pass}
     if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
         context.pop(CHOSEN, None)  # they read references of different places in their lists
     joined = fit_sets(sets, context=context | _words_of(fits), settings=FitSettings(target, level))
@@ -678,7 +678,10 @@ def _labelled_categories(labelled: Site) -> list[str]:
 def _check_same_detector(
     first_name: str, first_estimator: AccuracyEstimator, name: str, estimator: AccuracyEstimator
 ) -> None:
-    """Raise `InputError` for fits of different detectors or passes, but for their references."""
+    """Raise `InputError` for fits of different detectors.
+
+    Passes may differ: joined are boxes, on which neither dropout nor its seed acts.
+    """
     words = set(estimator.known_looks().categories)
     words_of_first = set(first_estimator.known_looks().categories)
     if not words & words_of_first and not known_spellings(words, [*words_of_first]):
@@ -687,21 +690,13 @@ def _check_same_detector(
             f"{listed(sorted(words_of_first), 10)}: they are of other detectors."
         )
 
-    def compared(context: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            "detector": of_plain_pass(context.get("detector", {})),
-            "pass": _without(context.get("pass", {}), *NOT_COMPARED),
-        }
-
+    fitted, other = (
+        of_plain_pass(of.context_.get("detector", {})) for of in (first_estimator, estimator)
+    )
     try:
-        refuse_differences(compared(first_estimator.context_), compared(estimator.context_))
+        refuse_differences(fitted, other, "detector.")
     except InputError as error:
         raise InputError(f"{first_name} and {name} do not go together. {error}") from error
-
-
-def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return the settings of a pass without some of them."""
-    return {key: value for key, value in of_pass.items() if key not in names}
 
 
 def _named_sets(sets: Sequence[Site], names: Mapping[str, str]) -> list[Site]:

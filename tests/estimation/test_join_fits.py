@@ -144,9 +144,10 @@ def test_a_reference_that_one_was_fitted_without_is_forgotten():
     assert both.context_["pass"]["reference"] == "large" and "reference_ap" in both.table_
 
 
-def test_other_passes_and_methods_are_refused():
-    with pytest.raises(InputError, match=r"a and b do not go together.*\n.*seed"):
-        join_fits({"a": fit_of(site(0), context(seed=0)), "b": fit_of(site(1), context(seed=7))})
+def test_other_detectors_and_methods_are_refused():
+    other = fit_of(site(1), {**DETECTOR, "detector": {"name": "two"}})
+    with pytest.raises(InputError, match=r"a and b do not go together.*\n.*detector\.name"):
+        join_fits({"a": fit(0), "b": other})
     plane = fit_of(make_site(3, categories=("plane",)))
     with pytest.raises(InputError, match="c knows plane, the first fit car, person"):
         join_fits({"a": fit(0), "c": plane})
@@ -157,8 +158,9 @@ def test_other_passes_and_methods_are_refused():
 
 
 def test_settings_that_nothing_reads_do_not_part_fits():
-    other = fit_of(site(1), context(dropout={"rate": 0.15}, stability={"cost": "giou"}))
-    assert len(join_fits({"a": fit(0), "b": other}).table_) == 4
+    settings = {"dropout": {"rate": 0.15}, "stability": {"cost": "giou"}, "seed": 7}
+    joined = join_fits({"a": fit(0), "b": fit_of(site(1), context(**settings))})
+    np.testing.assert_array_equal(numbers_at(joined), numbers_at(fit(0, 1)))
 
 
 def test_a_set_by_two_names_is_recognised_by_its_boxes():

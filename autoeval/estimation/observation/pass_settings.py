@@ -12,8 +12,7 @@ from typing import Any
 
 from autoeval.estimation.observation.reference_boxes import Reference
 
-# Settings of a pass with dropout, and of its detector; no box of a plain pass depends on them.
-PASS_OF_DROPOUT = ("dropout", "stability")
+# Settings of the detector of a pass with dropout; no box of a plain pass depends on them.
 OF_DROPOUT = ("dropout_stages",)
 
 
