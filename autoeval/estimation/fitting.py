@@ -42,6 +42,7 @@ from autoeval.estimation.labelled_sets import (
 )
 from autoeval.estimation.observation.detector_identity import refuse_differences
 from autoeval.estimation.observation.pass_settings import of_plain_pass
+from autoeval.estimation.observation.reference_boxes import OF_FILES
 from autoeval.estimation.protocol import (
     FitResult,
     HeldOutErrors,
@@ -503,8 +504,8 @@ def join_fits(
     Raises
     ------
     InputError
-        If the fits are of different detectors, share a labelled set, do not hold their sites, or
-        give a category different words.
+        If the fits are of different detectors or references that were run, share a labelled set,
+        do not hold their sites, or give a category different words.
     """
     (first_name, first_estimator), *_ = fits.items()
     for name, estimator in fits.items():
@@ -528,6 +529,13 @@ def join_fits(
         if "pass" in context:
             of_pass = {key: of for key, of in context["pass"].items() if key != REFERENCE}
             context = {**context, "pass": of_pass}
+    else:
+        digests = [fitted.context_.get("pass", {}).get(REFERENCE, "") for fitted in fits.values()]
+        if len({digest for digest in digests if digest and not digest.startswith(OF_FILES)}) > 1:
+            raise InputError(
+                f"{listed(list(fits))} have different reference detectors, whose boxes do not "
+                "compare: fit them with the same one (--reference), or without."
+            )
     if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
         context.pop(CHOSEN, None)  # they read references of different places in their lists
     joined = fit_sets(sets, context=context | _words_of(fits), settings=FitSettings(target, level))

@@ -130,9 +130,9 @@ def test_words_that_labels_of_one_set_spell_otherwise_are_those_of_another():
             np.testing.assert_array_equal(numbers_at(joined, known), numbers_at(same, known))
 
 
-def with_reference(seed):
+def with_reference(seed, digest="large"):
     labelled = site(seed)
-    return fit_of(replace(labelled, reference=labelled.boxes), context(reference="large"))
+    return fit_of(replace(labelled, reference=labelled.boxes), context(reference=digest))
 
 
 def test_a_reference_that_one_was_fitted_without_is_forgotten():
@@ -142,6 +142,15 @@ def test_a_reference_that_one_was_fitted_without_is_forgotten():
     assert "reference" not in joined.context_["pass"] and "reference_ap" not in joined.table_
     both = join_fits({"a": first, "b": with_reference(1)})
     assert both.context_["pass"]["reference"] == "large" and "reference_ap" in both.table_
+
+
+def test_two_references_that_are_run_are_not_mixed():
+    first, second = with_reference(0), with_reference(1, "larger")
+    with pytest.raises(InputError, match="a, b have different reference detectors"):
+        join_fits({"a": first, "b": second})
+    # of boxes in files nobody knows, and with a fit that reads none no reference is read
+    assert "reference_ap" in join_fits({"a": first, "b": with_reference(1, "predictions 7")}).table_
+    assert "reference_ap" not in join_fits({"a": first, "b": second, "c": fit(2)}).table_
 
 
 def test_other_detectors_and_methods_are_refused():
