@@ -499,7 +499,7 @@ def join_fits(
     Returns
     -------
     AccuracyEstimator
-        With the loading of the first fit.
+        With the loading of the first fit with a detector that was run.
 
     Raises
     ------
@@ -507,10 +507,15 @@ def join_fits(
         If the fits are of different detectors or references that were run, share a labelled set,
         do not hold their sites, or give a category different words.
     """
-    (first_name, first_estimator), *_ = fits.items()
+    run = {name: fitted for name, fitted in fits.items() if "detector" in fitted.context_}
+    unknown = [name for name in fits if name not in run and not fits[name].known_looks().detector]
+    if run and unknown:
+        raise InputError(
+            "Fits on predictions and fits with a detector are not joined, unless `autoeval detect` "
+            f"wrote the predictions, with their detector: not so those of {listed(unknown)}."
+        )
+    first_name, first_estimator = next(iter((run or fits).items()))
     for name, estimator in fits.items():
-        if ("detector" in first_estimator.context_) != ("detector" in estimator.context_):
-            raise InputError("Fits on predictions and fits with a detector are not joined.")
         _check_same_detector(first_name, first_estimator, name, estimator)
     words: list[str] = []
     sites = {
@@ -522,13 +527,14 @@ def join_fits(
         for name, names in _names_of_sites(sites).items()
         for labelled_set in _named_sets(sites[name], names)
     ]
-    of_first = first_estimator.context_
+    of_first, loading = first_estimator.context_, first_estimator.loading_
     context = {name: value for name, value in of_first.items() if name not in ("task", "words")}
     if any(labelled_set.reference is None for labelled_set in sets):
         sets = [replace(labelled_set, reference=None) for labelled_set in sets]
         if "pass" in context:
             of_pass = {key: of for key, of in context["pass"].items() if key != REFERENCE}
             context = {**context, "pass": of_pass}
+        loading = loading and {**loading, REFERENCE: None}
     else:
         digests = [fitted.context_.get("pass", {}).get(REFERENCE, "") for fitted in fits.values()]
         if len({digest for digest in digests if digest and not digest.startswith(OF_FILES)}) > 1:
@@ -539,7 +545,7 @@ def join_fits(
     if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
         context.pop(CHOSEN, None)  # they read references of different places in their lists
     joined = fit_sets(sets, context=context | _words_of(fits), settings=FitSettings(target, level))
-    return replace(joined, loading_=first_estimator.loading_)
+    return replace(joined, loading_=loading)
 
 
 def _sites_of(name: str, fitted: AccuracyEstimator) -> tuple[Site, ...]:
@@ -699,8 +705,11 @@ def _check_same_detector(
         )
 
     fitted, other = (
-        of_plain_pass(of.context_.get("detector", {})) for of in (first_estimator, estimator)
+        of_plain_pass(of.context_.get("detector") or of.known_looks().detector)
+        for of in (first_estimator, estimator)
     )
+    if not fitted or not other:  # files say nothing of their detector
+        return
     try:
         refuse_differences(fitted, other, "detector.")
     except InputError as error:

@@ -20,6 +20,7 @@ from autoeval.boxes import LabelledImage
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.detectors.detector_spec import DetectorSpec, load_black_box
 from autoeval.errors import InputError
+from autoeval.estimation.fitting import join_fits
 from autoeval.io.find_images import ImageArray, find_images
 from autoeval.io.video import time_blocks
 from autoeval.monitoring.read_sites import site_observer
@@ -423,6 +424,28 @@ def test_boxes_of_another_detector_are_refused(sites, fitted, files, by_files):
         assert np.isfinite(fitted.predict(files / "new.parquet").value)
     with pytest.raises(InputError, match="threshold: fitted with 60, now 61"):
         fitted.predict(files / "other.parquet")
+
+
+def test_a_fit_on_its_file_is_joined_with_one_with_the_detector(sites, fitted, files, tmp_path):
+    """They were fits on predictions and with a detector; boxes of nobody known stay so."""
+    known, new, name = sites
+    by_run = autoeval.fit(new / LABELS, load_black_box(name), img_dir=new / IMAGES)
+    both, values = join_fits({"a": fitted, "b": by_run}), []
+    by_file = autoeval.fit(new / LABELS, files / "new.parquet")
+    for fits in ({"a": fitted, "b": by_file}, {"b": by_file, "a": fitted}):
+        joined = join_fits(fits)
+        assert joined.context_ == both.context_ and joined.looks_.detector == both.looks_.detector
+        values.append(joined.predict(images=new / IMAGES, predictions=load_black_box(name)).value)
+    expected = both.predict(files / "new.parquet").value
+    np.testing.assert_allclose(values, expected, rtol=1e-9)
+    other = autoeval.fit(new / LABELS, files / "other.parquet")
+    with pytest.raises(InputError, match="threshold: fitted with 60, now 61"):
+        join_fits({"a": fitted, "b": other})
+    pd.read_parquet(files / "new.parquet").to_parquet(tmp_path / "plain.parquet")
+    plain = autoeval.fit(new / LABELS, tmp_path / "plain.parquet")
+    with pytest.raises(InputError, match="predictions and fits with a detector are not joined"):
+        join_fits({"a": fitted, "b": plain})
+    join_fits({"b": plain, "c": autoeval.fit(known / LABELS, files / "known.parquet")})
 
 
 def test_a_note_that_is_damaged_is_refused(files, tmp_path):

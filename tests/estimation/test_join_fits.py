@@ -140,6 +140,10 @@ def test_a_reference_that_one_was_fitted_without_is_forgotten():
     assert "reference_ap" in first.table_
     joined = join_fits({"a": first, "b": fit(1)})
     assert "reference" not in joined.context_["pass"] and "reference_ap" not in joined.table_
+    # nor is it run on new images, which was then refused
+    loading = {"detector": {"name": "one"}, "reference": {"name": "large"}}
+    loaded = join_fits({"a": replace(first, loading_=loading), "b": fit(1)})
+    assert loaded.loading_ == {**loading, "reference": None}
     both = join_fits({"a": first, "b": with_reference(1)})
     assert both.context_["pass"]["reference"] == "large" and "reference_ap" in both.table_
 
