@@ -33,6 +33,7 @@ from autoeval.estimation.observation.observing import OBSERVING, ImageDetector, 
 from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
 from autoeval.estimation.observation.reference_boxes import (
     OF_FILES,
+    DetectorReference,
     PredictionsReference,
     Reference,
     load_reference,
@@ -136,6 +137,7 @@ class Detector:
         self.reference = reference
         self.reading = ImageLoading(batch_size, num_workers)
         self.executor = executor
+        self._loaded_reference: tuple[Any, Reference | None] = None, None  # with what it is of
 
     @property
     def spec(self) -> DetectorSpec | None:
@@ -149,8 +151,12 @@ class Detector:
 
     @property
     def loaded_reference(self) -> Reference | None:
-        """The stronger detector, loaded."""
-        return load_reference(self.reference)
+        """The stronger detector, loaded; a network once, and files of boxes as they now are."""
+        given, loaded = self._loaded_reference
+        if given is not self.reference or not isinstance(loaded, DetectorReference):
+            loaded = load_reference(self.reference)
+            self._loaded_reference = self.reference, loaded
+        return loaded
 
     def keeping(self, folder: PathLike | None) -> Keeping | None:
         """Return where to keep what is observed, and who observes; None without a folder.

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -156,6 +157,22 @@ def test_a_named_detector_is_loaded_anew_in_another_process(tmp_path):
     other = pickle.loads(sent).reference
     with pytest.raises(InputError, match=f"this run is of {reference.digest}"):
         other.find(Task("t", ("cup",), ()), [sample], sample)
+
+
+def test_a_detector_that_is_run_loads_its_reference_once(tmp_path):
+    """Each use loaded the network again: a fit twice or more."""
+    specs = []
+    for score in (0.5, 0.9):
+        path = tmp_path / f"{score}.py"
+        path.write_text(OWN.format(score=score))
+        specs.append(DetectorSpec(f"{path}:detector"))
+    run = Detector(BrightnessDetector(), reference=specs[0])
+    reference = run.loaded_reference
+    assert run.loaded_reference is reference and run.observer().settings.reference is reference
+    other, none = copy(run), copy(run)
+    other.reference, none.reference = specs[1], None
+    assert other.loaded_reference.digest == specs[1]().fingerprint != reference.digest
+    assert none.loaded_reference is None and run.loaded_reference is reference
 
 
 @pytest.mark.parametrize("as_folder", [True, False])
