@@ -544,7 +544,9 @@ def join_fits(
             )
     if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
         context.pop(CHOSEN, None)  # they read references of different places in their lists
-    joined = fit_sets(sets, context=context | _words_of(fits), settings=FitSettings(target, level))
+    joined = fit_sets(
+        sets, context=context | _words_of(fits, words), settings=FitSettings(target, level)
+    )
     return replace(joined, loading_=loading)
 
 
@@ -562,12 +564,11 @@ def _sites_of(name: str, fitted: AccuracyEstimator) -> tuple[Site, ...]:
 def _as_spelt_before(labelled: Site, words: list[str]) -> Site:
     """Spell the words of a labelled set as earlier sets, whose `words` take in its further ones.
 
-    Where labels of one set say ``Car`` and those of another ``car`` it is one category; those of a
-    task stay as the task names them.
+    Where one set has ``Car`` and another ``car`` it is one category.
     """
     looks = labelled.looks
     used = dict.fromkeys([*looks.categories, *labelled.boxes.categories])
-    spelt = {} if labelled.everywhere else known_spellings(used, words)
+    spelt = known_spellings(used, words)
     words += [word for word in used if word not in words and word not in spelt]
     if not spelt:
         return labelled
@@ -580,18 +581,21 @@ def _as_spelt_before(labelled: Site, words: list[str]) -> Site:
     return replace(labelled.respelt(spelt), looks=known)
 
 
-def _words_of(fits: Mapping[str, AccuracyEstimator]) -> dict[str, Any]:
+def _words_of(fits: Mapping[str, AccuracyEstimator], spellings: Sequence[str]) -> dict[str, Any]:
     """Join the detector's words for the categories of all fits, as ``task``.
 
     As ``words`` where a fit has none: then every word may count at a new site, and a category that
-    is named there still has its words.
+    is named there still has its words. All are spelt as in `spellings`.
 
     Raises InputError where they give a category different words.
     """
     words: dict[str, list[str]] = {}
     for name, fitted in fits.items():
         known = fitted.categories_ or fitted.context_.get("words", {})
+        spelt = known_spellings([*known, *words_of(known)], spellings)
         for category, its_words in known.items():
+            category = spelt.get(category, category)
+            its_words = [spelt.get(word, word) for word in its_words]
             # the name of a category is a word of it, whether it was given as one or not
             before = words.setdefault(category, list(its_words))
             if {category, *before} != {category, *its_words}:

@@ -355,6 +355,8 @@ def named_categories(
     {'vehicle': ['car', 'bus']}
     >>> named_categories({"X": ["Bus"], "Van": []}, vocabulary=["bus", "van"])
     {'X': ['bus'], 'van': ['van']}
+    >>> named_categories(["bus"], {"Bus": ["bus"]}, vocabulary=["bus", "van"])
+    {'Bus': ['bus']}
     """
     if not given:
         return None if of_fit is None else {name: list(words) for name, words in of_fit.items()}
@@ -368,6 +370,9 @@ def named_categories(
     }
     alone = [name for name, words in typed.items() if words == [name]]
     spelt_names = known_spellings(alone, [*known, *vocabulary])
+    # a fit may call a word of the detector otherwise: Bus, where its boxes are called bus
+    by_fit = known_spellings(alone, [*known])
+    spelt_names |= {word: name for word, name in by_fit.items() if known[name] == [word]}
     spelt = known_spellings([word for words in typed.values() for word in words], vocabulary)
     categories = {}
     for name, words in typed.items():

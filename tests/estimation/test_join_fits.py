@@ -130,6 +130,23 @@ def test_words_that_labels_of_one_set_spell_otherwise_are_those_of_another():
             np.testing.assert_array_equal(numbers_at(joined, known), numbers_at(same, known))
 
 
+def test_named_categories_that_are_spelt_otherwise_are_those_of_another_fit():
+    """As of --category Person and --category person: two categories of the joined fit."""
+
+    def named(seed, *words):
+        labelled = site(seed)
+        boxes, truth = (replace(of, categories=words) for of in (labelled.boxes, labelled.truth))
+        task = {"task": {"name": "any", "words": {word: [word] for word in words}}}
+        labelled = replace(labelled, boxes=boxes, truth=truth, looks=Looks.of(boxes))
+        return fit_of(labelled, {**DETECTOR, **task})
+
+    same = join_fits({"a": named(0, *WORDS), "b": named(1, *WORDS)})
+    joined = join_fits({"a": named(0, *WORDS), "b": named(1, "Car", "PERSON")})
+    assert joined.categories_ == same.categories_ == {word: [word] for word in WORDS}
+    assert joined.regression_.categories_ == list(WORDS)
+    np.testing.assert_array_equal(numbers_at(joined), numbers_at(same))
+
+
 def with_reference(seed, digest="large"):
     labelled = site(seed)
     return fit_of(replace(labelled, reference=labelled.boxes), context(reference=digest))

@@ -251,6 +251,18 @@ def test_equal_boxes_give_equal_estimates_to_the_last_bit(both, sites, categorie
     assert len(by_files.per_category) == len(categories or "ab")
 
 
+def test_a_named_category_is_that_of_the_fit_in_either_spelling(sites):
+    """Of a fit of Bus where the detector says bus, bus was another category."""
+    known, _, name, _ = sites
+    values = []
+    for word in ("bus", "Bus"):
+        made = autoeval.fit(
+            known / LABELS, load_black_box(name), img_dir=known / IMAGES, categories={word: []}
+        )
+        values += [predict_by_files(made, sites, categories=[of]).value for of in ("bus", "Bus")]
+    assert values == values[:1] * 4
+
+
 def test_the_fit_of_one_category(sites, tmp_path):
     """Labels of one of the two words of the detector, by both routes."""
     name = sites[2]
