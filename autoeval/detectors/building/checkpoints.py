@@ -22,7 +22,7 @@ from autoeval.errors import DownloadError, InputError
 STATISTICS = ("current", "max", "mean", "min")
 SHOWN = 3
 PREFIXES = ("modelzoo://", "torchvision://")
-HOLDERS = ("state_dict", "model")
+HOLDERS = ("state_dict", "model", "model_state_dict")
 WRAPPED = re.compile(r"^(module|model|_orig_mod)\.")
 """What a wrapper around the detector puts before the names of its weights."""
 HASHED = re.compile(r"-([a-f0-9]{8,})\.")
@@ -77,7 +77,8 @@ def _download(address: str) -> Path:
 def read_checkpoint(path: Path, *, trust: bool = False) -> dict[str, Any]:
     """Read ``state_dict`` and ``meta`` of a file written by ``torch.save``.
 
-    Weights stand under ``state_dict`` or ``model``, as other trainers have it, or are all there is.
+    Weights stand under one of `HOLDERS`, as other trainers have it, or are all there is; of a file
+    that is trusted and holds a whole network they are taken out of that.
 
     Parameters
     ----------
@@ -99,6 +100,8 @@ def read_checkpoint(path: Path, *, trust: bool = False) -> dict[str, Any]:
         raise InputError(_refusal(path, error)) from error
     except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
         raise InputError(f"Cannot read the checkpoint {path}: {error}") from error
+    if isinstance(content, nn.Module):
+        content = content.state_dict()
     if not isinstance(content, Mapping):
         raise InputError(f"The checkpoint {path} holds {type(content).__name__}, not weights.")
     weights = next((content[key] for key in HOLDERS if _are_weights(content.get(key))), content)

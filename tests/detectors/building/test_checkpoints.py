@@ -59,10 +59,20 @@ def test_weights_alone_are_read(tmp_path):
     assert set(read_checkpoint(save(tmp_path / "a.pth", WEIGHTS))["state_dict"]) == set(WEIGHTS)
 
 
-def test_weights_of_other_trainers_are_read(tmp_path):
-    content = {"model": WEIGHTS, "epoch": 3, "optimizer": {"lr": 0.1}}
+@pytest.mark.parametrize("holder", ["model", "model_state_dict"])
+def test_weights_of_other_trainers_are_read(holder, tmp_path):
+    content = {holder: WEIGHTS, "epoch": 3, "optimizer": {"lr": 0.1}}
     read = read_checkpoint(save(tmp_path / "a.pth", content))
     assert torch.equal(read["state_dict"]["weight"], WEIGHTS["weight"])
+
+
+def test_a_whole_network_is_read_where_it_is_trusted(tmp_path):
+    network = torch.nn.Linear(3, 2)
+    path = save(tmp_path / "a.pth", network)
+    with pytest.raises(InputError, match="--trust-checkpoint"):
+        read_checkpoint(path)
+    read = read_checkpoint(path, trust=True)["state_dict"]
+    assert torch.equal(read["weight"], network.weight)
 
 
 def test_code_is_not_run(tmp_path, monkeypatch):
