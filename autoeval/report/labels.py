@@ -451,12 +451,14 @@ def labelled_heads(estimate: LabelledEstimate, wanted: float | None = None) -> l
     heads, n = ["\n".join(lines)], len(estimate.by_category)
     if n < MANY:
         return heads
-    rows = estimate.to_pandas()[1:].sort_values("value", kind="stable")[:NAMED]
+    known = estimate.to_pandas()[1:].dropna(subset="value")  # others have no box over a threshold
+    rows = known.sort_values("value", kind="stable")[:NAMED]
     low = [
         f"{row.category} {100 * row.value:.0f} ({100 * row.lower:.0f} to {100 * row.upper:.0f})"
         for row in rows.itertuples()
     ]
-    lines = [f"labels measure {estimate.n_measured} of {n} categories", f"lowest: {', '.join(low)}"]
+    lines = [f"labels measure {estimate.n_measured} of {n} categories"]
+    lines += [f"lowest: {', '.join(low)}"] if low else []
     if helpful := ", ".join(most_helpful(estimate)["category"]):
         lines.append(f"labels that would help most: of images with {helpful}")
     return [*heads, "\n".join(lines)]

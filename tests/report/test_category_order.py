@@ -11,7 +11,7 @@ from made_reports import blocks, tables
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
-from autoeval.labels.values import ValueWithError
+from autoeval.labels.values import NOTHING, ValueWithError
 from autoeval.report.labels import category_order_blocks, labelled_heads, most_helpful
 from autoeval.report.page import Page
 
@@ -49,6 +49,18 @@ def test_the_lowest_come_first(estimate):
     named = re.findall(r"(word\d) (\d+) \(", line)
     value = {name: f"{100 * np.clip(each[name], 0, 1):.0f}" for name in order[:5]}
     assert named == list(value.items())
+
+
+@pytest.mark.parametrize("known", [WORDS[:2], ()])
+def test_categories_without_a_value_are_not_the_lowest(estimate, known):
+    """As of precision without a box over the threshold."""
+    by_category = {
+        name: of if name in known else replace(of, combined=replace(of.combined, estimate=NOTHING))
+        for name, of in estimate.by_category.items()
+    }
+    head = labelled_heads(replace(estimate, by_category=by_category))[1]
+    assert "nan" not in head and head.count("lowest") == bool(known)
+    assert {*re.findall(r"(word\d) \d+ \(", head)} == {*known}
 
 
 def test_labels_that_help_narrow_the_interval(estimate):
