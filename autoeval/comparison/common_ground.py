@@ -129,7 +129,8 @@ def on_common_ground(
         Each at the score at which the boxes of its site begin, see `Site.floor`, with the common
         words.
     sites : dict of str to Site
-        With the same images in the same order and the same named categories, calibrated.
+        With the same images in the same order and blocks of time, and the same named categories,
+        calibrated.
     warnings : list of Notice
         What was left out, words that are spelt otherwise, detectors whose boxes seem to be of
         different images, and those that found exactly the same.
@@ -165,9 +166,12 @@ def on_common_ground(
     common_images, warnings = sites, list[Notice]()
     if any(other_images != images[0] for other_images in images[1:]):
         common_images, warnings = _on_common_images(sites)
+    blocks = (site.blocks for site in common_images.values() if site.blocks is not None)
+    of_images = next(blocks, None)  # some files know of frames, others have the same images
     common_sites = {
         name: replace(
             site,
+            blocks=of_images,
             calibration=fits[name].calibration_,
             reference_calibration=fits[name].reference_calibration_,
             evidence=(),

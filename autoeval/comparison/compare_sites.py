@@ -174,13 +174,13 @@ def compare_sites(
         levels |= by_labels
         of_labels = [*paired.warnings, *of_labels]
     numbers = n_blocks = np.arange(len(sides[0].site) + 1)
-    known = [site.blocks for site in common.values() if site.blocks is not None]
+    blocks = sides[0].site.blocks
     if paired is not None:
-        known, sample = [paired.blocks], paired.sample
+        blocks, sample = paired.blocks, paired.sample
         n_blocks = np.minimum(numbers, sample.n_clusters)
         n_blocks += np.maximum(numbers - len(sample.images), 0)
-    if known:  # further images lie in blocks without a label as long as there are such
-        n_blocks = np.minimum(n_blocks, len(np.unique(known[0])))
+    if blocks is not None:  # further images lie in blocks without a label while there are such
+        n_blocks = np.minimum(n_blocks, len(np.unique(blocks)))
     pairs = {
         (a.name, b.name): _difference(a, b, target, paired, level, n_blocks)
         for a, b in itertools.combinations(sides, 2)

@@ -376,9 +376,8 @@ def pair_labels(
         subset, blocks, sizes = _by_plan(subset, plan, [image.image_id for image in images])
     else:
         files: dict[str, Any] = {image.image_id: image for image in first.images}
-        sizes, known = None, next((s.blocks for s in sites.values() if s.blocks is not None), None)
         of_site = [files.get(image.image_id, image) for image in images]
-        blocks = blocks_of(of_site, known=known)
+        sizes, blocks = None, blocks_of(of_site, known=first.blocks)
         subset = as_random_draw(subset, first.boxes)
     weights = inverse_probabilities(sizes, subset.images)
     own_blocks = blocks[subset.images]

@@ -15,7 +15,8 @@ category:
   and how loosely they drew lowers both equally, so detectors that find the same boxes differ
   little: checkpoints of one training run are not a case of their own.
 - n is the number of objects that both are expected to have at the site: differences on few objects
-  vary more.
+  vary more. Frames of one block of time show the same ones, and count as one image with their mean
+  number of objects.
 - s is the standard deviation of the differences that are known: where they contradict each other,
   none is to be trusted.
 - The errors are others for persons and vehicles than for other categories, of which the panel has
@@ -545,8 +546,7 @@ class CategoryBoxes:
         p = site.calibration.probabilities(boxes.scores[rows], boxes.boxes[rows])
         kept = p[AT_HALF] > LEAST
         rows, p = rows[kept], p[:, kept]
-        image = boxes.image[rows]
-        at_half = p[AT_HALF]
+        image, at_half = boxes.image[rows], p[AT_HALF]
         expected = np.bincount(image, at_half, minlength=len(site))
         n_true = expected + site.calibration.n_missed(at_half, image, len(site))
         return cls(image, boxes.boxes[rows].astype(np.float64), boxes.scores[rows], p, n_true)
@@ -751,7 +751,11 @@ class ComparedDetector:
         regression = fitted.regression_
         scores = site_scores(site, regression.features_)
         rows = table_of([category_scores.row for category_scores in scores])
-        intervals = [*regression.predict(rows), regression.predict_mean(rows)]
+        if site.blocks is not None:  # frames of one block are dependent, as for `estimate_site`
+            in_blocks = [len(np.unique(site.blocks[category.images])) for category in scores]
+            rows["n_images"] = np.maximum(in_blocks, 1)
+        intervals = regression.predict(rows, unseen=site.unseen)
+        intervals.append(regression.predict_mean(rows, unseen=site.unseen))
         if fitted.target.startswith(PRECISION) and nothing_over(rows, fitted.target).all():
             raise InputError(
                 f"{fitted.target} of {name} is not defined, so there is no difference: "
@@ -761,14 +765,12 @@ class ComparedDetector:
         unit = quantile(regression.level, np.inf)
         accuracies = [ValueWithError(interval.raw, interval.reach / unit) for interval in intervals]
         category_accuracies, whole = accuracies[:-1], accuracies[-1]
-        plain, home = np.array([accuracy.value for accuracy in category_accuracies]), math.nan
+        plain = np.array([accuracy.value for accuracy in category_accuracies])
+        home, confidence = math.nan, np.full(len(plain), math.nan)
         if regression.domain_shift_ is not None:
-            home = regression.home_
+            home, confidence = regression.home_, regression.confidence_above_home(rows)
             # The prior of pairs was fitted on estimates that are not corrected.
             plain = regression.uncorrected(rows).mean
-        confidence = np.full(len(plain), math.nan)
-        if math.isfinite(home):
-            confidence = regression.confidence_above_home(rows)
         plain = np.clip(plain, 0, 1)
         of_fit, domain_shift = pd.DataFrame(regression.pairs_), regression.domain_shift_
         return cls(
@@ -805,10 +807,7 @@ class LabelFree:
 
 
 def compare_label_free(
-    a: ComparedDetector,
-    b: ComparedDetector,
-    target: str,
-    level: float,
+    a: ComparedDetector, b: ComparedDetector, target: str, level: float
 ) -> LabelFree:
     """Compare two detectors on the same images and categories.
 
@@ -839,6 +838,7 @@ def compare_label_free(
         expected_difference(CategoryBoxes.of(a.site, k), CategoryBoxes.of(b.site, k))
         for k in range(len(names))
     ]
+    n_independent = len(a.site) if a.site.blocks is None else len(np.unique(a.site.blocks))
     table = pd.DataFrame(
         {
             "estimate_a": a.uncorrected,
@@ -846,7 +846,7 @@ def compare_label_free(
             "log_odds": log_odds,
             "expected": [difference.value for difference in expected],
             "disagreement": u,
-            "objects": [difference.n_true * len(a.site) for difference in expected],
+            "objects": [difference.n_true * n_independent for difference in expected],
             "usual": [any(word.strip().lower() in USUAL for word in called) for called in words],
             "home_a": a.home,
             "home_b": b.home,

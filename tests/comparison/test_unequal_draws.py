@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
+from scipy import stats
 
 from autoeval import AccuracyEstimator, Predictions, compare, fit, plan_labels, threshold
 from autoeval.comparison.compare_sites import SiteLabels, compare_sites
@@ -72,6 +73,8 @@ def test_forecasts_of_a_difference_count_a_block_of_time_once(world, sites, labe
     n = pair_labels(in_time, given.content, target="mAP", plan=None).sample.n_clusters
     of_sites = [compare_sites(fits, of, None).forecasts[DETECTORS] for of in (sites, in_time)]
     alone, free = (forecast.outlook for forecast in of_sites)
+    assert free.prior.error > alone.prior.error  # is of fewer images, too
+    alone = replace(alone, prior=free.prior)
     assert [free.half_width(k) for k in (5, 16)] == [alone.half_width(k) for k in (5, 16)]
     labelled = compare_sites(fits, in_time, given).forecasts[DETECTORS].outlook
     assert [*labelled.n_blocks[[20, 22, 60]]] == [n, min(n + 2, 16), 16]
@@ -94,6 +97,54 @@ def test_frames_of_a_single_block_measure_no_difference(sites, labels, target):
         of_all = [accuracy for accuracy in paired.accuracies["weak"] if accuracy.n_true > 2]
         of_all += paired.pooled.values()
         assert {accuracy.measured for accuracy in of_all} == {measured}
+
+
+@pytest.mark.parametrize(("target", "little"), [("mAP", 0.005), ("recall@0.5", 0.001)])
+@pytest.mark.parametrize("known_to", [DETECTORS, DETECTORS[1:]])
+def test_without_labels_frames_that_show_the_same_are_as_certain_as_one_of_them(
+    world, sites, target, little, known_to
+):
+    """Each image nearly three times, in one block of which one of the files may not know."""
+    fits = {name: AccuracyEstimator.load(world / name).for_target(target) for name in DETECTORS}
+    content = json.loads(site_labels(world).read_text())
+    frames = [
+        {**image, "id": image["id"] + 1000 * k, "file_name": f"{k}_{image['file_name']}"}
+        for k in range(3)
+        for image in content["images"]
+    ]
+    of_video = {}
+    for name, path in zip(DETECTORS, site_predictions(world, *DETECTORS), strict=True):
+        boxes = [{**b, "image_id": int(b["image_id"])} for b in json.loads(Path(path).read_text())]
+        boxes = [
+            {**b, "image_id": b["image_id"] + 1000 * k, "score": b["score"] - 1e-6 * k}
+            for k in range(3)  # copies would be left out
+            for b in boxes
+        ]
+        site = fits[name].predict(boxes, images={**content, "images": frames}).site
+        blocks = np.tile(np.arange(80), 3) if name in known_to else None
+        of_video[name] = replace(site, blocks=blocks)
+    alone = {name: replace(site, blocks=None) for name, site in of_video.items()}
+    once, thrice, taken_as_independent = (
+        compare_sites(fits, seen) for seen in (sites, of_video, alone)
+    )
+    widths = [result.upper - result.lower for result in (once, thrice, taken_as_independent)]
+    assert thrice.value == pytest.approx(once.value, abs=0.005)
+    assert widths[1] == pytest.approx(widths[0], rel=little)
+    assert widths[2] < (1 - 2 * little) * widths[0]
+
+
+def test_at_a_threshold_what_is_unseen_of_both_widens_as_it_does_of_each(world, sites):
+    """Errors are independent, so that the squares of what is added are those of both estimates."""
+    fits = {name: AccuracyEstimator.load(world / name).for_target("recall@0.3") for name in sites}
+    halves, squares = [], []
+    for unseen in (0.0, 0.2, 0.4):
+        seen = {name: replace(site, unseen=unseen) for name, site in sites.items()}
+        result = compare_sites(fits, seen, level=0.5)
+        halves.append((result.upper - result.lower) / 2)
+        stds = [unseen * fit.regression_.accuracy_std_ for fit in fits.values()]
+        squares.append(np.square(stds).sum() * stats.norm.ppf(0.75) ** 2)
+    added = np.square(halves) - halves[0] ** 2
+    np.testing.assert_allclose(added[1:], squares[1:], rtol=0.05)
 
 
 def test_frames_of_one_block_count_once_beside_what_is_expected_of_an_image():
