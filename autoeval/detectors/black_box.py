@@ -100,6 +100,27 @@ def _one(
     return detections
 
 
+def word_list(words: Mapping[Any, str] | Sequence[str]) -> list[str]:
+    """Return category names in the order of their numbers; a number without a name is "N/A".
+
+    Parameters
+    ----------
+    words : mapping of int to str or sequence of str
+        By number, from 0; a bare string is one word.
+
+    Examples
+    --------
+    >>> word_list({0: "person", 2: "car"})
+    ['person', 'N/A', 'car']
+    """
+    if isinstance(words, str):
+        return [words]
+    if not isinstance(words, Mapping):
+        return [str(word) for word in words]
+    numbers = {int(number): str(word) for number, word in words.items()}
+    return [numbers.get(k, "N/A") for k in range(max(numbers, default=-1) + 1)]
+
+
 def _numbers(labels: Any, categories: Sequence[str]) -> np.ndarray:
     """Read labels as numbers, (N,), int64.
 
@@ -112,6 +133,8 @@ def _numbers(labels: Any, categories: Sequence[str]) -> np.ndarray:
         If a label is none of the categories, or is no whole number, as scores in their place are.
     """
     labels = np.asarray(labels)
+    if labels.dtype == object:  # as of a table of pandas: words, or else numbers
+        labels = np.asarray(labels.tolist())
     if labels.dtype.kind in "US":
         index = {name: k for k, name in enumerate(categories)}
         unknown = sorted(set(labels.tolist()) - index.keys())
@@ -157,8 +180,8 @@ class BlackBoxDetector:
         returns three lists with one array for each image: boxes (N, 4) as xyxy in pixels of the
         image as given, scores (N,) in [0, 1], and labels (N,), either numbers that index
         `categories` or words out of it. Let it return low scores too, from .01 on or less.
-    categories : sequence of str
-        Its words.
+    categories : sequence of str or mapping of int to str
+        Its words by label, from 0.
     name : str
         For reports.
     settings : mapping, optional
@@ -203,7 +226,7 @@ class BlackBoxDetector:
     def __init__(
         self,
         find: Find,
-        categories: Sequence[str],
+        categories: Sequence[str] | Mapping[int, str],
         *,
         name: str = "black box",
         settings: Mapping[str, Any] | None = None,
@@ -211,7 +234,7 @@ class BlackBoxDetector:
         network: Any = None,
     ) -> None:
         self.find = find
-        self.categories = tuple(categories)
+        self.categories = tuple(word_list(categories))
         self.name = name
         self.file_digest = ""
         self.n_outside = 0

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from bright_street import WORDS, find_bright, street
 
@@ -121,6 +122,20 @@ def test_whole_labels_of_any_type_are_numbers():
     for labels in ([1.0], np.array([[1.0]], np.float32), [True]):
         (found,) = answering(([[[1, 2, 3, 4]]], [[0.5]], [labels])).observe([street()], ["a"])
         assert found.clean.labels.tolist() == [1]
+
+
+def test_words_of_a_table_are_words_also_where_they_are_digits():
+    """pandas gives words as objects; a "2" is the word, which may stand elsewhere than third."""
+    labels = pd.Series(["2", "10", "0"]).astype(object).to_numpy()
+    answer = [np.tile([0, 0, 4, 4], (3, 1))], [[0.9, 0.8, 0.7]], [labels]
+    (seen,) = answering(answer, ["10", "2", "0"]).observe([street()], ["a"])
+    assert seen.clean.labels.tolist() == [1, 0, 2]
+
+
+def test_categories_by_their_numbers():
+    """As `model.names` of Ultralytics, of which the keys were taken for the words."""
+    assert BlackBoxDetector(find_bright, {2: "bus", 0: "car"}).categories == ("car", "N/A", "bus")
+    assert BlackBoxDetector(find_bright, "car").categories == ("car",)
 
 
 def test_boxes_that_still_have_gradients_are_told_as_malformed():

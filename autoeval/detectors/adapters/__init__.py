@@ -199,22 +199,3 @@ def in_batches(find: Find, device: str) -> Find:
         return tuple([answer[part] for answer in answers] for part in range(3))
 
     return find_all
-
-
-def word_list(words: Mapping[Any, str] | Sequence[str]) -> list[str]:
-    """Return category names in the order of their numbers; a number without a name is "N/A".
-
-    Parameters
-    ----------
-    words : mapping of int to str or sequence of str
-        By number, from 0.
-
-    Examples
-    --------
-    >>> word_list({0: "person", 2: "car"})
-    ['person', 'N/A', 'car']
-    """
-    if not isinstance(words, Mapping):
-        return [str(word) for word in words]
-    numbers = {int(number): str(word) for number, word in words.items()}
-    return [numbers.get(k, "N/A") for k in range(max(numbers, default=-1) + 1)]

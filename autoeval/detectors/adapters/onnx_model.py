@@ -19,8 +19,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from autoeval.detectors.adapters import chosen, needs, word_list
-from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.adapters import chosen, needs
+from autoeval.detectors.black_box import BlackBoxDetector, word_list
 from autoeval.detectors.detector_spec import CLASSES_OPTION, LOW_SCORE, DetectorSpec
 from autoeval.errors import InputError, first_line
 from autoeval.words import counted, listed

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.detectors.adapters import chosen, in_batches, needs, usable_device, word_list
-from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.adapters import chosen, in_batches, needs, usable_device
+from autoeval.detectors.black_box import BlackBoxDetector, word_list
 from autoeval.detectors.detector_spec import CLASSES_OPTION, LOW_SCORE, DetectorSpec
 from autoeval.detectors.settings import hash_json, hash_weights
 from autoeval.errors import DownloadError, InputError, first_line

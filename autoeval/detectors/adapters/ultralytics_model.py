@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.detectors.adapters import chosen, in_batches, needs, usable_device, word_list
-from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.adapters import chosen, in_batches, needs, usable_device
+from autoeval.detectors.black_box import BlackBoxDetector, word_list
 from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
 from autoeval.detectors.settings import hash_weights
 from autoeval.errors import DownloadError, InputError
