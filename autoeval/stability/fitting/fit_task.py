@@ -102,6 +102,13 @@ def fit_task(
     warnings = list[Notice]()
     for seed_set in seed_sets:
         warnings += prefixed(seed_set.name, seed_set.warnings)
+    context = observer.context()
+    if unknown := [name for name, words in context["task"]["words"].items() if not words]:
+        text = (
+            f"the detector has no word for {listed(unknown)}, so that its average precision there "
+            "is 0: add its words to `detector_mapping` in the task file, or leave the category out"
+        )
+        warnings.append(Notice("category-not-known", text))
     table, boxes, of_scores = _score(observer, seed_sets, keep, meta_set, target)
     sets, too_few = _checked_sets(recorded_sets(boxes), observer.detector.categories)
     warnings += of_scores
@@ -114,7 +121,6 @@ def fit_task(
         methods = [method for method in methods if method != DEFAULT_METHOD]
 
     # The default estimator, which reads boxes; and the methods on the table of scores.
-    context = observer.context()
     stored_loading = with_stages(loading, getattr(observer.settings, "stages", ()))
     result, of_sets = FitResult(table, target=target), list[Notice]()
     fitted: dict[str, AccuracyEstimator | PublishedEstimator] = {}

@@ -70,3 +70,21 @@ def test_a_task_of_two_categories_is_estimated_by_category(task, tmp_path):
     assert "wide: " in str(estimate) and "tall: " in str(estimate)
     assert "estimate/mAP/wide" in estimate.to_dict()
     assert "tall" in estimate.to_pandas()["category"].tolist()
+
+
+def test_a_category_that_the_detector_lacks_is_named(task, tmp_path):
+    """Its average precision of 0 halves the accuracy of all sites."""
+
+    class Wide(WideAndTall):
+        categories = ("wide", "high", "other")
+
+    fit = fit_task(
+        Observer(Wide(), task, SETTINGS),
+        task.load_seed_sets(),
+        Keeping(tmp_path / "work"),
+        meta_set=MetaSetConfig(n_sets=1, n_images=4),
+        methods=["bos"],
+    )
+    own = fit.table_[fit.table_["kind"] == "seed"]
+    np.testing.assert_allclose(own["mAP"], own["mAP/wide"] / 2)
+    assert "category-not-known" in {warning.code for warning in fit.fit_result_.warnings}
