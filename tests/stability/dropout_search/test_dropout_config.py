@@ -29,6 +29,16 @@ def test_round_trip(tmp_path):
     assert '"""Dropout for yolox_nano' in (tmp_path / "found.py").read_text()
 
 
+@pytest.mark.parametrize("name", ['the "north" cameras', "D:\\new_site", 'ends in "'])
+def test_names_may_have_quotes_and_backslashes(tmp_path, name):
+    """A search takes hours, and what it has found must be readable afterwards."""
+    found = {**FOUND, "detector": name, "task": name, "sources": [name]}
+    write_dropout_config(tmp_path / "found.py", SPEC, found)
+    assert load_dropout(tmp_path / "found.py") == SPEC
+    assert read_config(tmp_path / "found.py")["found"]["task"] == name
+    assert sources_of_search(tmp_path / "found.py") == (name,)
+
+
 def test_commands_take_it_in_place_of_the_presets_dropout(tmp_path):
     write_dropout_config(tmp_path / "found.py", SPEC, FOUND)
     settings = settings_of(preset="released", dropout=str(tmp_path / "found.py"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -82,8 +83,9 @@ def write_dropout_config(
     search : dict of str to Any
         How it was found, in plain values, with the name of the ``detector``.
     """
+    detector = _literal(search["detector"])[1:-1]
     lines = [
-        f'"""Dropout for {search["detector"]}, found by autoeval search-dropout."""',
+        f'"""Dropout for {detector}, found by autoeval search-dropout."""',
         "",
         f'dropout = dict(position="{spec.position}", stages={list(spec.stages)}, rate={spec.rate})',
         "",
@@ -136,4 +138,4 @@ def sources_of_search(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
 def _literal(value: Any) -> str:
     """Write a value as the project's formatter would."""
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
