@@ -180,6 +180,15 @@ def test_many_sources_of_few_groups_fall_back_on_students_t():
     assert estimate.source_upper == pytest.approx(estimate.value + reach)
 
 
+def test_a_source_without_own_images_has_no_error_and_its_sample_sets_count():
+    table = make_table({"a": 0.2, "b": 0.3, "c": 0.4, "d": 0.6})
+    without = table[(table["source"] != "d") | (table["kind"] != "seed")]
+    whole, fitted = (SourceRegression("bos").fit(rows) for rows in (table, without))
+    assert np.isnan(fitted.residuals_).tolist() == [False, False, False, True]
+    np.testing.assert_allclose(fitted.residuals_[:3], whole.residuals_[:3])
+    assert np.isfinite(fitted.predict_rows(table.head(1)).lower)
+
+
 def test_intervals_cover_a_source_of_a_new_group():
     rng = np.random.default_rng(0)
     covered, group = [], np.repeat(np.arange(4), 6)

@@ -109,8 +109,10 @@ class SourceRegression:
                 fitted, own_rows = self._fit_repeats(rows.where(rest)), rows.where(held_out)
                 for name in np.unique(own_rows["source"]):
                     seeds = own_rows.where(own_rows["source"] == name).of_kind(SEED)
-                    estimate = self._per_repeat(fitted, seeds).mean()
-                    without[name] = fitted, abs(seeds[self.target][0] - estimate)
+                    error = math.nan
+                    if len(seeds):
+                        error = abs(seeds[self.target][0] - self._per_repeat(fitted, seeds).mean())
+                    without[name] = fitted, error
             self._left_out = [without[name][0] for name in self.sites_]
             self.residuals_ = np.array([without[name][1] for name in self.sites_])
         self.training_range_ = {
