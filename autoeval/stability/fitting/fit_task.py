@@ -148,14 +148,18 @@ def fit_task(
         notices, looks = checked_sets(sets, ConfidenceCheck())
         of_sets = list(dict.fromkeys([*of_sets, *notices, *looks.warnings]))
     for method in published:
-        seen = dict(context)
+        seen, held_out = dict(context), _held_out(result.cross_validation, method)
         if looks is not None:
-            useless = _useless(result.cross_validation, method)
+            useless = worse_than_constant(held_out)
             repeated = (*looks.warnings, *useless, *_of_two_lines(table, method, target))
             seen["boxes"] = replace(looks, warnings=repeated).to_dict()
         estimator = PublishedEstimator(method, target=target)
         fitted[method] = estimator.fit(
-            table, context=seen, loading=stored_loading, detector=observer.detector
+            table,
+            context=seen,
+            loading=stored_loading,
+            held_out=held_out,
+            detector=observer.detector,
         )
 
     if methods[0] == DEFAULT_METHOD:  # its file says what was evaluated here
@@ -175,7 +179,11 @@ def fit_task(
     result = replace(
         result,
         table=table,
-        warnings=(*warnings, *of_sets, *_useless(result.cross_validation, methods[0])),
+        warnings=(
+            *warnings,
+            *of_sets,
+            *worse_than_constant(_held_out(result.cross_validation, methods[0])),
+        ),
         labelled_sets=None,
         files=tuple(files),
         seed_sets=tuple(seed_sets),
@@ -233,12 +241,12 @@ def _score(
     return table, boxes, warnings
 
 
-def _useless(results: Sequence[LeaveOneSourceOut], method: str) -> tuple[Notice, ...]:
-    """Warn of a method that is no better than a constant."""
+def _held_out(results: Sequence[LeaveOneSourceOut], method: str) -> HeldOutErrors | None:
+    """Return the errors of a method and of the constant; None where it was not evaluated."""
     by_method = {result.method: result for result in results}
     if method not in by_method or BASELINE not in by_method:
-        return ()
-    return worse_than_constant(HeldOutErrors.of((by_method[method], by_method[BASELINE])))
+        return None
+    return HeldOutErrors.of((by_method[method], by_method[BASELINE]))
 
 
 def _of_two_lines(table: pd.DataFrame, method: str, target: str) -> tuple[Notice, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -56,8 +56,10 @@ class PublishedEstimator:
         What the scores were made with; see `autoeval.estimation.estimator.AccuracyEstimator`.
     loading_ : dict
         How its detector is loaded, where that is known.
+    held_out_ : HeldOutErrors or None
+        Errors of estimates of what was left out, where it was evaluated.
     fit_result_ : FitResult or None
-        How it was evaluated when it was fitted; not saved.
+        What else is known of its fit; not saved.
     detector_ : ImageDetector or None
         The detector, where it was fitted with it in this process; not saved.
     """
@@ -90,7 +92,7 @@ class PublishedEstimator:
         *,
         context: Mapping[str, Any] | None = None,
         loading: Mapping[str, Any] | None = None,
-        fit_result: FitResult | None = None,
+        held_out: HeldOutErrors | None = None,
         detector: ImageDetector | None = None,
     ) -> Self:
         """Fit on a score table; see `autoeval.estimation.category_scores`.
@@ -102,7 +104,8 @@ class PublishedEstimator:
             What the rows were made with, compared before new images are estimated; saved along.
         loading : mapping, optional
             How the detector is loaded; saved along.
-        fit_result : FitResult, optional
+        held_out : HeldOutErrors, optional
+            How it was evaluated; saved along.
         detector : ImageDetector, optional
             What `predict` runs by default.
 
@@ -121,7 +124,8 @@ class PublishedEstimator:
         )
         self.context_ = dict(context or {})
         self.loading_ = dict(loading or {})
-        self.fit_result_ = fit_result
+        self.held_out_ = held_out
+        self.fit_result_: FitResult | None = None
         self.detector_ = detector
         return self
 
@@ -168,11 +172,6 @@ class PublishedEstimator:
     def looks_(self) -> Looks | None:
         """How the boxes look on the sources' own images, where categories are labelled there."""
         return Looks.from_dict(self.context_["boxes"]) if "boxes" in self.context_ else None
-
-    @property
-    def held_out_(self) -> HeldOutErrors | None:
-        """Errors of estimates of what was left out, where it was evaluated; not saved."""
-        return self.fit_result_.held_out if self.fit_result_ else None
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs.
@@ -338,7 +337,11 @@ class PublishedEstimator:
         """
         table = self.table_  # refused where it is not fitted
         metadata = {"estimator": self.get_params(), "context": self.context_}
-        write_artefact(path, [table], {**metadata, "loading": self.loading_})
+        metadata |= {
+            "loading": self.loading_,
+            "held_out": self.held_out_ and asdict(self.held_out_),
+        }
+        write_artefact(path, [table], metadata)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -355,12 +358,17 @@ class PublishedEstimator:
             If the file is missing or is not a saved estimator of a published method.
         """
         table, metadata = read_artefact(path)
-        settings = metadata["estimator"]
+        settings, held_out = metadata["estimator"], metadata.get("held_out")
         try:
             return cls(
                 str(settings.get("method", DEFAULT_METHOD)),
                 target=settings["target"],
                 level=settings["level"],
-            ).fit(pd.DataFrame(table), context=metadata["context"], loading=metadata.get("loading"))
+            ).fit(
+                pd.DataFrame(table),
+                context=metadata["context"],
+                loading=metadata.get("loading"),
+                held_out=HeldOutErrors(**held_out) if held_out else None,
+            )
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error

@@ -18,13 +18,14 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import ImageLoading
-from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.estimation.protocol import LeaveOneSourceOut, worse_than_constant
 from autoeval.io.image_lists import load_image_folder
 from autoeval.model.pair_table import FEATURES
-from autoeval.stability.fitting.fit_task import _useless, fit_task
+from autoeval.stability.fitting.fit_task import _held_out, fit_task
 from autoeval.stability.metasets import MetaSetConfig
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.passes.presets import preset
+from autoeval.stability.reports.method_page import method_text
 
 SETTINGS = preset("paper", repeats=2, seed=1)
 # these two keep the rectangles' brightness, which the stand-in detector is sensitive to
@@ -144,6 +145,15 @@ def test_a_saved_estimator_refuses_another_detector_or_preset(known):
     with pytest.raises(InputError, match=r"pass\.dropout\.position"):
         other = preset("released", repeats=2, seed=1)
         estimator.pass_.check_context(Observer(RectangleDetector(), task, other).context())
+
+
+def test_a_saved_estimator_states_the_errors_of_its_fit(known):
+    fitted, root, _ = known
+    saved = PublishedEstimator.load(root / "work" / "estimator.parquet")
+    assert saved.held_out_ == fitted.held_out_
+    error = fitted.fit_result_.cross_validation[0].summary()["mean_absolute_error"]
+    assert saved.held_out_.mean_absolute_error == error
+    assert f"MAE on 4 held-out sites: {100 * error:.1f}" in method_text(saved)
 
 
 def test_a_failing_sample_set_is_named_and_the_rest_goes_on(two_worlds, tmp_path):
@@ -302,10 +312,11 @@ def test_a_method_is_compared_with_a_constant_whatever_its_target(target):
     bos, constant = (
         LeaveOneSourceOut(method, target, rows, np.ones(1), {}) for method in ("bos", "constant")
     )
-    (warning,) = _useless((bos, constant), "bos")
+    (warning,) = worse_than_constant(_held_out((bos, constant), "bos"))
     assert warning.code == "no-better-than-constant"
     better = replace(bos, per_source=rows.assign(error=0.5))
-    assert _useless((better, constant), "bos") == ()
+    assert worse_than_constant(_held_out((better, constant), "bos")) == ()
+    assert _held_out((better, constant), "ac") is None
 
 
 def test_the_pass_has_the_dropout_that_another_method_reads(detector, task, tmp_path):
