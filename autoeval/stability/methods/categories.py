@@ -37,6 +37,24 @@ def categories_of(table: pd.DataFrame, target: str) -> list[str]:
     return [name.partition("/")[2] for name in table if name.startswith(f"{target}/")]
 
 
+def has_categories(table: pd.DataFrame, method: str, target: str) -> bool:
+    """Whether a score table has the target by category, and all that a method reads.
+
+    Counting errors are of all categories together, and scores such as ``fd`` of whole images.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    method : str
+        See `make_method`.
+    target : str
+        Name of an accuracy.
+    """
+    stems = {name.partition("/")[0] for name in table if "/" in name}
+    return {*readable(make_method(method), stems), target} <= stems
+
+
 class PartialPooling:
     """One regressor for all categories, and for each an offset that is shrunk to none.
 
@@ -168,15 +186,12 @@ def estimate_categories(
     InputError
         If the table has no such columns.
     """
-    categories = categories_of(table, target)
-    stems = {name.partition("/")[0] for name in table if "/" in name}
-    features = readable(make_method(method), stems)
-    columns = (*features, target)
-    stacked = stack_categories(table, categories) if categories else pd.DataFrame()
-    if stacked.empty or not set(columns) <= stems:
+    if not has_categories(table, method, target):
         raise InputError(
             f"Expected columns such as {target}/CATEGORY for a task of several categories."
         )
+    categories = categories_of(table, target)
+    stacked = stack_categories(table, categories)
     new_rows = stack_categories(rows, categories)
     stacked = stacked.assign(group=stacked["source"].astype(str).map(groups_of(table)))
     whole = _estimate(stacked, new_rows, method, target)

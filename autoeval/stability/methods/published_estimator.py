@@ -26,7 +26,7 @@ from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
-from autoeval.stability.methods.categories import estimate_categories
+from autoeval.stability.methods.categories import estimate_categories, has_categories
 from autoeval.stability.methods.scored_pass import ScoredPass, scored_site
 from autoeval.stability.methods.source_regression import PublishedEstimate, SourceRegression
 from autoeval.stability.passes.presets import SourceDomain
@@ -315,7 +315,8 @@ class PublishedEstimator:
         """
         fitted = self._fitted
         estimate = fitted.predict_rows(rows, backbone=backbone)
-        if not any("/" in str(name) for name in rows):
+        alone = not any("/" in str(name) for name in rows)
+        if alone or not has_categories(fitted.table_, self.method, self.target):
             return estimate
         categories = estimate_categories(
             fitted.table_, rows, method=self.method, target=self.target, level=self.level

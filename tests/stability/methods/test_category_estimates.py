@@ -13,6 +13,7 @@ from autoeval.stability.methods.categories import (
     estimate_categories,
     shrunken_means,
 )
+from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.score_rows import Rows
 from autoeval.stability.passes.presets import ScoredSettings
 from autoeval.stability.passes.tally import Tally
@@ -126,6 +127,9 @@ def test_a_score_of_whole_images_gives_no_estimate_of_a_category():
     table = score_table().assign(fd=0.5)
     with pytest.raises(InputError, match="several categories"):
         estimate_categories(table, table.head(1), method="fd")
+    varied = table.assign(fd=np.linspace(0.2, 0.9, len(table)))
+    estimate = PublishedEstimator("fd").fit(varied).predict_rows(varied.head(1))
+    assert np.isfinite(estimate.value) and not estimate.per_category
 
 
 def tallied(categories, *images, repeats=1):
