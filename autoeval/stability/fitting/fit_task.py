@@ -154,13 +154,19 @@ def fit_task(
             repeated = (*looks.warnings, *useless, *_of_two_lines(table, method, target))
             seen["boxes"] = replace(looks, warnings=repeated).to_dict()
         estimator = PublishedEstimator(method, target=target)
-        fitted[method] = estimator.fit(
-            table,
-            context=seen,
-            loading=stored_loading,
-            held_out=held_out,
-            detector=observer.detector,
-        )
+        try:
+            fitted[method] = estimator.fit(
+                table,
+                context=seen,
+                loading=stored_loading,
+                held_out=held_out,
+                detector=observer.detector,
+            )
+        except InputError as error:
+            if method == methods[0]:
+                raise
+            text = f"{method} was not fitted: {error}"
+            warnings.append(Notice("not-evaluated", text, severity="note"))
 
     if methods[0] == DEFAULT_METHOD:  # its file says what was evaluated here
         evaluated = fitted[DEFAULT_METHOD]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from rectangles import RectangleDetector, rectangle_task
 
+from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.detections import Detections
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
@@ -70,6 +71,22 @@ def test_a_task_of_two_categories_is_estimated_by_category(task, tmp_path):
     assert "wide: " in str(estimate) and "tall: " in str(estimate)
     assert "estimate/mAP/wide" in estimate.to_dict()
     assert "tall" in estimate.to_pandas()["category"].tolist()
+
+
+def test_a_counting_error_is_of_all_categories_together(task, tmp_path):
+    """A method that cannot be fitted beside the first is a note: all images have been scored."""
+    fit = fit_task(
+        Observer(WideAndTall(), task, replace(SETTINGS, measures=(CountingErrorSettings(),))),
+        task.load_seed_sets(),
+        Keeping(tmp_path / "work"),
+        meta_set=MetaSetConfig(n_sets=1, n_images=4),
+        methods=["bos", "fd"],
+        target="count_mae",
+    )
+    estimate = fit.predict(images=tmp_path / "worlds" / "w1" / "images")
+    assert np.isfinite(estimate.value) and not estimate.per_category
+    assert any("fd was not fitted" in text for text in fit.fit_result_.warnings)
+    assert "fd" not in fit.predict_others(estimate.site)
 
 
 def test_a_category_that_the_detector_lacks_is_named(task, tmp_path):
