@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,7 @@ LOCAL_ENCODER = (
     "GLIP model.bbox_head.lang_model_name=FOLDER, too."
 )
 MANY = 0.1  # share of images with the name of a training image
+ALIKE = 0.75  # of two names of settings, by difflib: score_thresh is score_thr
 LARGEST = 100 * 2**20  # bytes of a training file that is read for the names in it
 
 
@@ -149,6 +151,7 @@ def read_config(
         with _importing_from_folder_of(path):
             config = Config.fromfile(path)
             _refuse_modules_of_another(config)
+        of_file = set(_key_paths(config.get("model")))
         config.merge_from_dict(dict(cfg_options or {}))
     except (Exception, SystemExit) as error:  # the file is a program: it can fail in any way
         raise InputError(
@@ -156,6 +159,7 @@ def read_config(
         ) from error
     if not isinstance(config.get("model"), dict):
         raise InputError(f"Cannot use {path} as a detector's config: no `model`. {NO_CONFIG}")
+    _refuse_idle(of_file, set(_key_paths(config.model)))
     if config.get("data_preprocessor"):  # mmengine's runner gives it to a model that has none
         idle = [name for name in cfg_options or {} if name.partition(".")[0] == "data_preprocessor"]
         if idle and config.model.get("data_preprocessor"):
@@ -168,6 +172,53 @@ def read_config(
     for part in dicts_in(config.model):
         _without_training(part)
     return config
+
+
+def _key_paths(node: Any) -> Iterator[tuple[str, ...]]:
+    """Yield where each key of nested dicts and lists is, as the keys that lead there.
+
+    Examples
+    --------
+    >>> [".".join(path) for path in _key_paths({"a": [{"b": 1}]})]
+    ['a', 'a.0', 'a.0.b']
+    """
+    parts = enumerate(node) if isinstance(node, list | tuple) else getattr(node, "items", list)()
+    for key, value in parts:
+        yield (str(key),)
+        yield from ((str(key), *path) for path in _key_paths(value))
+
+
+def _refuse_idle(of_file: set[tuple[str, ...]], changed: set[tuple[str, ...]]) -> None:
+    """Refuse a test setting that a config lacks where one of a similar name, or below, is meant.
+
+    mmdet leaves settings unread that it does not know, such as ``score_thr`` of a detector of two
+    stages, which has it under ``rcnn``.
+
+    Parameters
+    ----------
+    of_file, changed : set of tuple of str
+        Of the model without the changes and with them; see `_key_paths`.
+
+    Raises
+    ------
+    InputError
+        If there is one.
+    """
+    for *place, key in sorted(changed - of_file):
+        depth = len(place)
+        inside = [path for path in of_file if path[:depth] == (*place,) and len(path) > depth]
+        if "test_cfg" not in place or (*place, "type") in of_file:
+            continue
+        alike = get_close_matches(
+            key, [path[-1] for path in inside if len(path) == depth + 1], cutoff=ALIKE
+        )
+        meant = [p for p in inside if p[-1] == key or (p[-1] in alike and len(p) == depth + 1)]
+        if meant:
+            names = [".".join(("model", *path)) for path in sorted(meant)]
+            raise InputError(
+                f"model.{'.'.join((*place, key))} has no effect: expected {listed(names)}, as the "
+                "config has it."
+            )
 
 
 @contextmanager

@@ -187,6 +187,29 @@ def test_a_threshold_that_is_given_stays_in_whatever_form(given):
     assert (test_cfg.rcnn.score_thr, test_cfg.rcnn.max_per_img) == (0.01, 50)
 
 
+@pytest.mark.parametrize(
+    ("options", "meant"),
+    [
+        (
+            {"model.test_cfg.rcnn.score_thresh": 0.3},
+            r"expected model\.test_cfg\.rcnn\.score_thr, as",
+        ),
+        ({"model.test_cfg": {"rcnn": {"max_per_image": 9}}}, r"test_cfg\.rcnn\.max_per_img, as"),
+        ({"model.test_cfg.score_thr": 0.3}, r"expected model\.test_cfg\.rcnn\.score_thr, as"),
+        ({"model.test_cfg.rcnn.nms.class_agnostic": True}, None),
+        ({"model.test_cfg.rpn.min_bbox_size": 4, "model.test_cfg.rcnn.min_size": 1}, None),
+        ({"model.test_cfg.rcnn.nms": {"type": "soft_nms", "min_score": 0.01}}, None),
+    ],
+)
+def test_a_test_setting_that_is_meant_otherwise_is_refused(options, meant):
+    """mmdet leaves unread what it does not know: all boxes came with their usual threshold."""
+    if meant is None:
+        assert read_config("faster_rcnn_r50", options).model.test_cfg
+    else:
+        with pytest.raises(InputError, match=f"has no effect: .*{meant}"):
+            read_config("faster_rcnn_r50", options)
+
+
 def test_several_heads_may_each_have_their_test_settings(tmp_path):
     """Co-DETR: ``test_cfg`` is a list, of the query head first."""
     heads = "[dict(max_per_img=300), dict(rpn=dict(nms_pre=9), rcnn=dict(score_thr=0.05)), {}]"
