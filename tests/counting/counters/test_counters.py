@@ -252,6 +252,7 @@ WRONG = [
     (np.zeros((3, 8, 8)), r"shape \(3, 8, 8\): expected points \(N, 2\) or one density map"),
     ([[10, 20, 30, 40], [50, 60, 70, 80]], r"shape \(2, 4\), which may be a table of boxes"),
     (np.ones((7, 3)), r"shape \(7, 3\), which may be a table"),
+    (torch.tensor([[[10.0, 20, 30, 40, 0.9, 2]]]), r"shape \(1, 1, 6\), which may be a table"),
     (torch.ones(7, 5), r"shape \(7, 5\), which may be a table"),
     (CountResult(5, density=np.full((8, 8), 1.25)), r"sums to 80 \(16 times\)"),  # upsampled by 4
     (CountResult(5, density=np.ones((2, 8, 8))), r"shape \(2, 8, 8\)"),
