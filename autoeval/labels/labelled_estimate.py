@@ -378,7 +378,9 @@ def _at_threshold(
         predicted = plan.predicted(target)
     counts = [image_counts(ranking, point.score_thr, point.level) for ranking in rankings]
     counts.append(np.sum(counts, axis=0))
-    # Without a box over the threshold in the whole pool recall and F1 are 0 by definition.
+    # Without a box over the threshold in the whole pool recall and F1 are 0 by definition, and
+    # precision is not defined.
+    without_boxes = NOTHING if point.measure == "precision" else ValueWithError(0.0, 0.0)
     over = over_threshold(plan.found.scores, point.score_thr)
     shown = (np.bincount(plan.found.label[over], minlength=len(names)) > 0).tolist()
     priors = [plan.label_free(target, name) for name in names]
@@ -393,6 +395,7 @@ def _at_threshold(
         measured = measure_counts(point.measure, count, sample.weights, sample.clusters)
         n_equal = measured.n_equal if is_shown else 0.0
         accuracy = replace(measured, complete=sample.complete, n_equal=n_equal)
+        prior = prior if is_shown else without_boxes
         mixing = plan.points[point.measure]
         estimates.append(estimate_category(accuracy, sample, influence, mixing, prior=prior))
     *of_each, whole = estimates

@@ -426,6 +426,18 @@ class TestAtAThreshold:
         assert not estimate.whole["recall@0.7"].prior.known
         assert "recall@0.7" in str(estimate)
 
+    @pytest.mark.parametrize("n", [1, 2, 6])
+    def test_recall_and_f1_are_0_where_no_box_is_over_the_threshold(self, plan, two, n):
+        """By definition, as without labels; with fewer than three labels they were NaN."""
+        highest = 0.97
+        assert two.pool.scores.max() < highest
+        labels = label_set(two, plan.drawn[:n])
+        estimate = estimate_with_labels(plan, labels, score_thr=highest)
+        for measure in ("recall", "f1"):
+            recommended = estimate.whole[f"{measure}@{highest:g}"].combined.estimate
+            assert (recommended.value, recommended.error) == (0, 0)
+        assert not estimate.whole[f"precision@{highest:g}"].combined.estimate.known
+
     def test_a_plan_without_probabilities_and_one_for_another_iou(self, plan, two):
         labels = label_set(two, plan.drawn)
         old = replace(plan, probabilities=None, target="mAP", score_thr=None)
