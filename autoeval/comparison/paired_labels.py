@@ -24,7 +24,7 @@ from autoeval.accuracy.measures import (
     denominators,
     image_counts,
 )
-from autoeval.boxes import same_boxes
+from autoeval.boxes import LabelledImage, same_boxes
 from autoeval.comparison.common_ground import (
     check_fits,
     on_categories,
@@ -46,6 +46,7 @@ from autoeval.estimation.label_planning import (
     plan_in_folder,
     priors_of_targets,
 )
+from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.assistance import NO_INFLUENCE
 from autoeval.labels.category_estimates import (
@@ -373,7 +374,7 @@ def pair_labels(
     if plan is not None:
         # Labels of other images lie on few that the plan drew, and these may not show it alone.
         check_labels(subset.truth, [s.boxes.on_images(subset.images) for s in sites.values()])
-        subset, blocks, sizes = _by_plan(subset, plan, [image.image_id for image in images])
+        subset, blocks, sizes = _by_plan(subset, plan, images)
     else:
         files: dict[str, Any] = {image.image_id: image for image in first.images}
         of_site = [files.get(image.image_id, image) for image in images]
@@ -414,13 +415,13 @@ def pair_labels(
 
 
 def _by_plan(
-    subset: LabelledSubset, plan: LabelPlan, names: Sequence[str]
+    subset: LabelledSubset, plan: LabelPlan, images: Sequence[LabelledImage]
 ) -> tuple[LabelledSubset, np.ndarray, np.ndarray | None]:
     """Keep the labelled images that the plan drew.
 
     subset: labelled images of a site
     plan: whose pool has all images of the site, in any order
-    names: Ids of the images of the site, N
+    images: N, of the site, which the plan may name otherwise
     subset: those that were drawn
     blocks (N,): block of time of each image of the site
     sizes (N,): how often each was drawn; None where all were equally likely
@@ -433,11 +434,12 @@ def _by_plan(
             f"on which its detector has a box over {plan.score_thr:g}: there another detector has "
             "another accuracy than on all. Plan for both: `autoeval label plan --compare`."
         )
-    at = {image.image_id: k for k, image in enumerate(plan.found.images)}
-    if not {*names} <= {*at}:
+    matches = match_images(images, plan.found.images)
+    places = matches.index
+    if (places < 0).any() or len(np.unique(places)) < len(places):
         raise InputError("The labels lie in the folder of a plan for other images than these.")
-    places = np.array([at[name] for name in names])
     subset = drawn_by_plan(subset, plan, places)
+    subset = replace(subset, warnings=(*subset.warnings, *matches.by_rules("the plan")))
     sizes = None if plan.sizes is None else plan.sizes[places]
     return subset, plan.blocks[places], sizes
 

@@ -64,6 +64,24 @@ def test_without_a_plan_blocks_of_time_are_those_that_come_with_the_boxes(sites,
     assert sample.n_clusters < len(sample.images) == 20
 
 
+def test_images_of_a_plan_may_be_called_by_other_ids(world, sites, labels, tmp_path):
+    """As by their file names alone, where the plan has numbers: they were taken for others."""
+    content, files = json.loads(site_labels(world).read_text()), []
+    name_of = {str(image["id"]): image["file_name"] for image in content["images"]}
+    for name, path in zip(DETECTORS, site_predictions(world, *DETECTORS), strict=True):
+        boxes = json.loads(Path(path).read_text())
+        boxes = [{"file_name": name_of[str(box.pop("image_id"))], **box} for box in boxes]
+        files.append(tmp_path / f"{name}.json")
+        files[-1].write_text(json.dumps(boxes))
+    others = {**content, "images": [{**i, "id": i["id"] + 1000} for i in content["images"][::-1]]}
+    fits = {name: world / name for name in DETECTORS}
+    expected = compare(fits, site_predictions(world, *DETECTORS), labels=labels)
+    result = compare(fits, files, images=others, labels=labels)
+    assert result.n_labelled == expected.n_labelled == 20
+    for column in ("difference", "lower", "upper"):
+        np.testing.assert_allclose(result.pairs[column], expected.pairs[column], atol=1e-6)
+
+
 def test_forecasts_of_a_difference_count_a_block_of_time_once(world, sites, labels):
     """By hand: 80 images in 16 blocks, of which further labels show those without any first."""
     fits = {name: AccuracyEstimator.load(world / name) for name in DETECTORS}
