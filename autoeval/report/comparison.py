@@ -310,7 +310,9 @@ def differences_table(result: Comparison) -> Table:
     shown = pairs.assign(**{name: 100 * pairs[name] for name in POINTS})
     shown["p_better"] = 100 * pairs["p_better"]
     shown["result"] = [
-        f"{row['a']} is better" if row["distinguishable"] else "not distinguishable"
+        f"{row['a'] if row['lower'] > 0 else row['b']} is better"
+        if row["distinguishable"]
+        else "not distinguishable"
         for row in pairs.to_dict("records")
     ]
     shown = shown.drop(columns="distinguishable")

@@ -23,7 +23,12 @@ from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.labels.category_estimates import LabelledSample, SampleAccuracy
 from autoeval.labels.values import NOTHING
-from autoeval.report.comparison import comparison_page, comparison_text, comparison_values
+from autoeval.report.comparison import (
+    comparison_page,
+    comparison_text,
+    comparison_values,
+    differences_table,
+)
 from autoeval.runtime.files import plain
 
 
@@ -203,6 +208,24 @@ def test_a_detector_differs_from_itself_by_nothing(world, tmp_path, labels):
             compare=world / "strong",
             compare_predictions=turned,
         )
+
+
+def test_the_result_of_a_category_names_the_detector_that_is_better_there(world):
+    """Here each is better in one of two; the rows have the one that is ranked higher first."""
+    weak, strong = (
+        json.loads(Path(path).read_text()) for path in site_predictions(world, "weak", "strong")
+    )
+    first = min(box["category_id"] for box in strong)
+    mixed = [
+        [box for boxes, here in parts for box in boxes if (box["category_id"] == first) == here]
+        for parts in ([(strong, True), (weak, False)], [(weak, True), (strong, False)])
+    ]
+    labels = site_labels(world)
+    result = compare(fits(world), mixed, images=labels, labels=labels)
+    shown = differences_table(result).shown.set_index("category")["result"]
+    assert shown.tolist()[:2] == ["weak is better", "strong is better"]
+    assert shown["all"] == f"{result.detectors[0]} is better"
+    assert sorted(result.pairs["difference"][:2] > 0) == [False, True]
 
 
 def test_predictions_in_memory_are_those_of_files(world):
