@@ -172,6 +172,8 @@ def check_outputs(values: Mapping[str, Any], command: Command) -> None:
             reason = "it is empty"
         elif kind == "file" and path.is_dir():
             reason = "that is a folder: name a file in it"
+        elif kind == "file" and path.exists() and not path.is_file():
+            reason = "that is a device or a pipe, which the file would replace"
         else:
             above = path.parents if kind == "file" else (path, *path.parents)
             existing = next((folder for folder in above if folder.exists()), None)

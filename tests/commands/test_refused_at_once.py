@@ -1,6 +1,7 @@
 """What no run could use is refused with status 2 before anything is read or run."""
 
 import builtins
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_every_path_that_is_written_is_looked_at_first(name, option, monkeypatch
     monkeypatch.setattr(
         command_line, "resolve_name", lambda path: pytest.fail(f"{path} of {kept} was run")
     )
-    for wrong in ("", "file/below", "folder" if option in FILES else "file"):
+    for wrong in ("", "file/below", os.devnull, "folder" if option in FILES else "file"):
         with pytest.raises(command_line.InputError, match="Expected") as refused:
             command_line.check_outputs({option: wrong}, command)
         assert f"'{wrong}'" in str(refused.value)
