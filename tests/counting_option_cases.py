@@ -217,6 +217,14 @@ COUNTING_REFUSED = (
             "--batch-size 3",
         )
     ),
+    # of bins that are given, counts without places, and one file
+    (EVALUATE, "--gamma .1"),
+    (EVALUATE, "--binning paper"),
+    (EVALUATE, "--fit-bins overpass.csv"),
+    (EVALUATE, "--images docs"),
+    (EVALUATE, "--match-distance 2"),
+    (EVALUATE, "--rescale"),
+    (EVALUATE, "--separate"),
     # of pairs that are not drawn
     (f"{PRACO_DOTS} --pairs all", "--seed 1"),
     (f"{PRACO_DOTS} --pairs all", "--n-negatives 2"),

@@ -120,12 +120,12 @@ def evaluate(
     bins: PathLike | None = None,
     bins_name: str | None = None,
     fit_bins: Sequence[PathLike] | None = None,
-    binning: Literal["released", "paper", "poisson", "blocks"] = "released",
-    gamma: float | str = 0.6,
+    binning: Literal["released", "paper", "poisson", "blocks"] | None = None,
+    gamma: float | str | None = None,
     mode: Literal["paper", "released"] = "paper",
     category: str | None = None,
     images: PathLike | None = None,
-    match_distance: Sequence[float] = (4.0, 8.0),
+    match_distance: Sequence[float] = (),
     rescale: bool = False,
     separate: bool = False,
     n_resamples: int = 1000,
@@ -153,10 +153,10 @@ def evaluate(
         Which of several lists in the file of --bins.
     fit_bins : sequence of path-like, optional
         Training counts to bin, all files together: id,count, points or COCO boxes.
-    binning : str
-        How to bin.
-    gamma : float or str
-        Prior of the binning, in (0, 1), or cv for cross-validation.
+    binning : str, optional
+        How to bin (default: released).
+    gamma : float or str, optional
+        Prior of the binning, in (0, 1), or cv for cross-validation (default: 0.6).
     mode : str
         Measure by the formulas as printed, or as the authors' code does; true counts outside the
         bins have bins of their own, or are dropped.
@@ -165,7 +165,7 @@ def evaluate(
     images : path-like, optional
         Folder of the images, whose sizes GAME needs.
     match_distance : sequence of float
-        Largest distance of a predicted point from a true one, in pixels.
+        Largest distance of a predicted point from a true one, in pixels (default: 4 and 8).
     rescale : bool
         Bring predicted points from images of another size into the truth's pixels.
     separate : bool
@@ -181,25 +181,39 @@ def evaluate(
     """
     import numpy as np
 
+    from autoeval.counting.binning import PUBLISHED_GAMMA
     from autoeval.counting.evaluation.compare import compare_models
     from autoeval.counting.evaluation.evaluation_report import CountReport
     from autoeval.counting.evaluation.inputs import check_category, choose_bins, read_inputs
+    from autoeval.counting.evaluation.localisation import DISTANCES
     from autoeval.counting.evaluation.model_measures import evaluate_counts
     from autoeval.counting.filed_page import PAGE
 
     if bins is None:
         refuse_given({"bins_name": bins_name}, "goes with --bins: give that, too.")
-    elif fit_bins:
-        raise InputError("Expected either --bins or --fit-bins: leave one out.")
+    else:
+        fitted = {"fit_bins": fit_bins, "binning": binning, "gamma": gamma}
+        refuse_given(fitted, "is about bins that are fitted, and --bins gives them: leave one out.")
+    if len(predictions) < 2:
+        refuse_given({"separate": separate}, "is about several files of predictions.")
     wrong = [distance for distance in match_distance if not 0 < distance < math.inf]
     if wrong:
         raise InputError(f"Expected --match-distance above 0 pixels but got {wrong[0]:g}.")
-    prior = _gamma(gamma)
+    prior = PUBLISHED_GAMMA if gamma is None else _gamma(gamma)
     trained = [Path(path) for path in fit_bins] if fit_bins else None
     true = None if truth is None else Path(truth)
     check_category(category, [*([true] if true else []), *(trained or [])])
     paths = [Path(path) for path in predictions]
     inputs = read_inputs(paths, true, category=category, separate=separate)
+    places = inputs.places(
+        distances=match_distance or DISTANCES,
+        images=None if images is None else Path(images),
+        rescale=rescale,
+    )
+    of_places = {"match_distance": match_distance, "rescale": rescale}
+    if not (places and inputs.points):
+        of_places |= {} if places else {"images": images}
+        refuse_given(of_places, "is about predicted and true points, which are not both there.")
     compared = len(inputs.models) > 1 and not separate
     counted = np.all([m.answered for m in inputs.models], axis=0) if compared else None
     draws = {"n_resamples": n_resamples, "seed": seed}
@@ -211,7 +225,7 @@ def evaluate(
             bins_name=bins_name,
             fit_on=trained,
             category=category,
-            binning=binning,
+            binning=binning or "released",
             gamma=prior,
         )
 
@@ -229,8 +243,6 @@ def evaluate(
         )
     ]
     comparison = compare_models(evaluations, **draws) if compared else None
-    folder = None if images is None else Path(images)
-    places = inputs.places(distances=list(match_distance), images=folder, rescale=rescale)
     notes = list(inputs.notes)
     if counted is not None and not counted.all():
         notes.append(
