@@ -24,7 +24,12 @@ FORMS = {
     3: ("id", "target", "stratum"),
     5: ("id", "target", "scene", "weather", "distractor"),  # image_labels.txt of JHU-Crowd++
 }
-ANNOTATIONS = ("annotation_FSC147_384.json", "annotations_FSC147_384.json")  # of FSC-147
+# Of FSC-147.
+ANNOTATIONS = (
+    "annotation_FSC147_384.json",
+    "annotations_FSC147_384.json",
+    "annotation_FSC147.json",
+)
 SPLITS = "Train_Test_Val_FSC_147.json"
 FRAME_HEIGHT = 384  # of FSC-147's images and points, whatever its H and W say
 # Where data sets keep one file of points an image: ShanghaiTech, JHU-Crowd++, NWPU-Crowd.

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.true_counts import GroundTruth, odd_points, truth_of_json
+from autoeval.counting.true_counts import (
+    ANNOTATIONS,
+    SPLITS,
+    GroundTruth,
+    odd_points,
+    truth_of_json,
+)
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.image_lists import image_path
@@ -24,8 +30,6 @@ from autoeval.words import listed
 NO_OBJECT = "no object: its true count is 0"
 NOT_ASKED = "no object of a class that is asked for"
 ON_THE_LIST = "on the exclusion list"
-ANNOTATIONS = ("annotation_FSC147_384.json", "annotation_FSC147.json")
-SPLITS = "Train_Test_Val_FSC_147.json"
 IMAGE_CLASSES = "ImageClasses_FSC147.txt"
 SPLIT_CLASSES = "Split_Classes_FSC147.json"
 IMAGE_FOLDERS = ("images_384_VarV2", "images")

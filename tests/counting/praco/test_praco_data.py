@@ -23,6 +23,7 @@ from autoeval.counting.praco.data import (
     single_class,
 )
 from autoeval.counting.praco.plus_plus import with_objects
+from autoeval.counting.true_counts import ANNOTATIONS, read_truth
 from autoeval.errors import InputError
 
 
@@ -50,6 +51,16 @@ def test_the_frame_of_points_is_384_high_whatever_the_size_of_the_files(fsc147):
     first, second = load_fsc147(fsc147, "test").images[:2]
     assert first.size == (384, 500) and first.path.parent.name == "images"
     assert second.size is None, "no size is stated: that of the file"
+
+
+@pytest.mark.parametrize("name", ANNOTATIONS)
+def test_annotations_of_any_name_are_the_same_for_all_commands(fsc147, name):
+    path = fsc147 / "annotation_FSC147_384.json"
+    edit_json(path, lambda points: points["1.jpg"].update({"H": 768, "W": 1000}))
+    path.rename(fsc147 / name)
+    truth, image = read_truth(fsc147), load_fsc147(fsc147, "test").images[0]
+    assert truth.images["1.jpg"].size == image.size == (384, 500)
+    assert truth.counts["1.jpg"] == image.count == 10
 
 
 def test_incomplete_images_are_named(fsc147):
