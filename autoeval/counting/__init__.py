@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-DEFAULT_MODE = "paper"
 MEANING = {
     "paper": "the formulas as printed",
     "released": "as the authors' code computes, which made the printed figures",
 }
-MODES = tuple(MEANING)
 
 
 def mode_line(mode: str) -> str:

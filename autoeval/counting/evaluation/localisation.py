@@ -124,12 +124,7 @@ def evaluate_points(
         for measure, value in m.compute().items()
     ]
     rows += [(measure, value, len(nap.scores)) for measure, value in nap.compute().items()]
-    if game.by_image:
-        errors_by_level = game.compute()
-        for level, mean, std in errors_by_level.itertuples(index=False):
-            rows.append((f"GAME({level})", mean, len(game.by_image)))
-            rows.append((f"GAME({level}) std", std, len(game.by_image)))
-    table = pd.DataFrame(rows, columns=["measure", "value", "images"])
+    table = pd.DataFrame([*rows, *_rows_of(game)], columns=["measure", "value", "images"])
     notes = []
     compared = set(common_ids)
     if left := [image_id for image_id in predicted if image_id not in compared]:
@@ -312,13 +307,17 @@ def evaluate_maps(
         notes.append(
             f"GAME leaves out {len(broken)} images whose map is not finite ({listed(broken)})"
         )
-    rows = []
-    if game.by_image:
-        for level, mean, std in game.compute().itertuples(index=False):
-            rows.append((f"GAME({level})", mean, len(game.by_image)))
-            rows.append((f"GAME({level}) std", std, len(game.by_image)))
-    table = pd.DataFrame(rows, columns=["measure", "value", "images"])
+    table = pd.DataFrame(_rows_of(game), columns=["measure", "value", "images"])
     return Localisation(name, table, tuple(notes))
+
+
+def _rows_of(game: GameScore) -> list[tuple[str, float, int]]:
+    levels = game.compute().itertuples(index=False) if game.by_image else ()
+    return [
+        (f"GAME({level}){end}", value, len(game.by_image))
+        for level, *values in levels
+        for end, value in zip(("", " std"), values, strict=True)
+    ]
 
 
 def find_maps(folder: Path) -> dict[str, Path]:
