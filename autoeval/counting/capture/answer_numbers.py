@@ -95,6 +95,9 @@ _ISH = r"(?:-?ish\b)?"
 _ATTACHED = (  # of digits: ordinals, decades, units
     r"(?:st|nd|rd|th|s|px|cm|mm|m|km|in|ft|deg|fps|mp|ms|h|kg|g|d|pt|pts|am|pm)\b"
 )
+_POWER = (  # of ten: "10^3", "1.5 × 10^3", "2e3"
+    r"(?<![\w.])(?:(\d{1,9}(?:\.\d{1,9})?)(?:e\+?|\s*×\s*10\s*\^\s*)|10\s*\^\s*)(\d)(?!\w)"
+)
 _NO_COUNT = (  # digits that are dates, times, shares of a network's name
     r"\b(?:in|since|from|during|year)\s+(?:19|20)\d\d\b(?!\s+\w+s\b)"
     r"|\b\d{1,2}:\d{2}\b|https?://\S+"
@@ -437,6 +440,7 @@ def mark_numbers(text: str) -> tuple[str, list[float]]:
         return put(words_to_number(match[0]), match)
 
     text = re.sub(r"-by-", " by ", text, flags=_FLAGS)
+    text = re.sub(_POWER, lambda m: f"{float(m[1] or 1) * 10 ** int(m[2]):.1f}", text, flags=_FLAGS)
     text = re.sub(_NO_COUNT, lambda match: " " * len(match[0]), text, flags=_FLAGS)
     numeral = (
         rf"(?P<digits>{_DIGITS})(?:{_ISH})(?:(?P<attached>{_ATTACHED})"
