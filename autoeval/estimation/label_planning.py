@@ -684,8 +684,12 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
     site = estimate.site
     assert site is not None
     names = {image.image_id for image in site.boxes.images}
-    if any(image.image_id not in names for image in plan.found.images):
+    planned_names = {image.image_id for image in plan.found.images}
+    if planned_names - names:
         return "other images than these"
+    cut = "images-without-box-over-threshold" in {notice.code for notice in plan.warnings}
+    if names - planned_names and not cut:  # the plan draws from none that came later
+        return f"{len(planned_names)} images, not {len(names)}"
     wanted = sorted(site.boxes.categories) if site.named else []
     planned = sorted(plan.found.categories) if plan.named else []
     if wanted != planned:

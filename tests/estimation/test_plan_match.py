@@ -11,7 +11,7 @@ import pytest
 from commands.predicted_world import write_world
 from comparison.two_detectors import site_labels, site_predictions, write_detectors
 
-from autoeval import AccuracyEstimator, estimate_with_labels, plan_labels
+from autoeval import AccuracyEstimator, Predictions, estimate_with_labels, plan_labels
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlanRequest, check_plan, plan_in_folder
 from autoeval.labels.plan import BY_TIME
@@ -181,6 +181,28 @@ def test_other_images_are_refused(world, tmp_path):
         check_plan(
             load_plan(world / "plan"), strong.predict(predictions, images=labels), world / "plan"
         )
+
+
+@pytest.mark.parametrize("target", ["mAP", "precision"])
+def test_images_that_came_after_the_draw_are_refused(world, tmp_path, target):
+    """The plan drew from none of them, and its estimate was that of the images before."""
+    (path,) = site_predictions(world, "strong")
+    boxes = Predictions(path, complete=False)
+    content = json.loads(Path(site_labels(world)).read_text())
+    options = {"work_dir": tmp_path, "target": target, "images": content}
+    if target == "precision":  # which depends on images with a box over it alone
+        options["score_thr"] = 0.5
+    plan = plan_labels(world / "strong", boxes, n=5, **options)
+    assert plan_labels(world / "strong", boxes, n=6, **options).n == 6
+    content["images"] += [
+        {**content["images"][0], "id": 1000 + k, "file_name": f"new_{k}.jpg"} for k in range(9)
+    ]
+    if target == "precision":
+        assert plan.n_pool < 80
+        assert plan_labels(world / "strong", boxes, n=7, **options).n == 7
+    else:
+        with pytest.raises(InputError, match="a plan for 80 images, not 89"):
+            plan_labels(world / "strong", boxes, n=7, **options)
 
 
 def test_a_plan_keeps_its_draw(world, tmp_path):
