@@ -414,7 +414,8 @@ def look_at(
         Windows in the order of time, each with `box_numbers` (n_images, len(NUMBERS)) by category;
         the last is the latest.
     steady : sequence of mapping
-        Means of the numbers in the windows that did not move, those of the baseline first.
+        Means of the numbers in the windows that did not move, those of the baseline first; later
+        ones may lack a category that was not tested by itself there.
     model : ChangeModel, optional
         None where the target is no average precision; then no change is estimated.
     level_before : float
@@ -583,7 +584,7 @@ class Scale:
         Parameters
         ----------
         category : str
-            `ALL` or a category that all windows have.
+            `ALL` or a category that the windows of the baseline and the later ones have.
 
         Returns
         -------
@@ -593,7 +594,7 @@ class Scale:
         if category not in self._window_means:
             before = np.array([window[category].mean(axis=0) for window in self.baseline])
             after = np.array([window[category].mean(axis=0) for window in self.later])
-            steady = np.array([means[category] for means in self.steady])
+            steady = np.array([means[category] for means in self.steady if category in means])
             self._window_means[category] = before, after, steady
         return self._window_means[category]
 

@@ -500,7 +500,7 @@ class SiteWindows:
             self._n_looked += 1
             if row["look"] and row["look"]["p"] >= STEADY:
                 self._steady.append({name: np.array(v) for name, v in row["means"].items()})
-        steady += [means for means in self._steady if means.keys() >= {ALL, *shown}]
+        steady += self._steady
         level = shared.settings.labelled.get(self.name)
         if level is None:
             values = [row["value"] for row in self._rows[:n] if row["baseline"]]

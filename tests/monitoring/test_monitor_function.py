@@ -160,6 +160,21 @@ def test_a_category_that_few_images_show_is_not_tested_by_itself(world, tmp_path
         assert gate.state == state
 
 
+def test_all_categories_together_are_tested_by_all_steady_windows(world, tmp_path, monkeypatch):
+    """Those that other categories were tested in by themselves were left out: falls were missed."""
+    _, made = write_world(tmp_path, "many", seed=7, n_images=200, skill=0.8)
+    (tmp_path / "sites").mkdir()
+    (tmp_path / "sites/gate.json").write_text(json.dumps(named(json.loads(made.read_text()))))
+    together = []
+    for most in (4, 0):  # categories that are tested by themselves
+        monkeypatch.setattr("autoeval.monitoring.monitor.MOST_CATEGORIES", most)
+        options = {"by": "every:10", "baseline": "50", "work_dir": tmp_path / f"{most}"}
+        gate = autoeval.monitor(world / "fit", tmp_path / "sites", **options)["gate"]
+        assert {drift["category"] != "" for drift in gate.drifts} == {False, most > 0}
+        together.append([drift["p"] for drift in gate.drifts if drift["category"] == ""])
+    assert together[0] == together[1]
+
+
 @pytest.mark.parametrize(
     "options",
     [
