@@ -33,6 +33,9 @@ def test_an_estimator_tells_what_it_remembers_of_its_making():
     estimator = PublishedEstimator("bos").fit(score_table(*"abc"), context=made_with)
     facts = method_values(estimator, detector="nano")["facts"]
     assert facts["detector"] == "nano" and facts["task"] == "vehicle" and facts["seed"] == "7"
+    table = estimator.table_
+    n_sets = table.loc[table["kind"] == "sample", "sample_set"].nunique()
+    assert facts["sample sets"].startswith(f"{n_sets}, ")  # without the own images of sources
     assert facts["dropout"] == "after stages [1, 2], rate 0.15" and facts["repeats"] == "2"
     bare = method_values(PublishedEstimator("bos").fit(score_table(*"abc")))["facts"]
     assert "dropout" not in bare and bare["sources"] == "a, b, c"

@@ -120,7 +120,7 @@ class Linear:
         if not len(samples):
             raise InputError(
                 f"A line through {', '.join(self.features)} is fitted on sample sets, of which "
-                "there are none: give --metaset n_sets=N, or a preset other than light."
+                "there are none: give --n-sets N, or a preset other than light."
             )
         if not usable.any():
             raise InputError(

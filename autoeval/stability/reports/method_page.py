@@ -56,6 +56,7 @@ from autoeval.report.pictures import SHOWN, Pictures, picture_of
 from autoeval.report.scatter import OWN, RegressionBand, ScatterChart, chart_of_scores
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
+from autoeval.stability.methods.score_rows import sample_rows
 from autoeval.stability.methods.scored_pass import ScoredSite, UnstableImage
 from autoeval.words import counted
 
@@ -272,7 +273,7 @@ def facts_of_dropout(estimator: PublishedEstimator, estimate: Estimate | None) -
     seen = len(evidence[0].perturbed) if evidence else 0
     if seen and str(seen) != repeats:
         repeats = f"{repeats} fitted, {seen} on the unlabelled images"
-    n_sets = len({*estimator.regression_.table_["sample_set"]})
+    n_sets = len(sample_rows(estimator.table_).groupby(["source", "sample_set"]))
     facts = {"sample sets": f"{n_sets}, with the ids of their recipes in a table below"}
     dropout = estimator.context_.get("pass", {}).get("dropout")
     if dropout is not None:

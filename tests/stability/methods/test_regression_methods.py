@@ -3,7 +3,15 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.stability.methods import BestThreshold, Fused, make_method, methods, readable
+from autoeval.stability.commands.meta_set_options import MetaSetOptions
+from autoeval.stability.methods import (
+    BestThreshold,
+    Fused,
+    Linear,
+    make_method,
+    methods,
+    readable,
+)
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.score_rows import Rows
@@ -144,6 +152,13 @@ def test_rows_without_a_finite_target_are_refused():
     rows = world(mAP=np.full(N_SOURCES * (N_SETS + 1), np.nan))
     with pytest.raises(InputError, match="finite mAP but there are none"):
         Fused().fit(Rows(**rows), "mAP")
+
+
+def test_without_sample_sets_the_option_that_makes_them_is_named():
+    rows = Rows(**world(mAP=rng_column(11))).of_kind("seed")
+    with pytest.raises(InputError, match=r"--n-sets N"):
+        Linear("bos").fit(rows, "mAP")
+    assert "n_sets" in MetaSetOptions.__annotations__
 
 
 def test_a_score_that_never_varies_is_refused():
