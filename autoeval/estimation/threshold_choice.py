@@ -529,7 +529,7 @@ def choose_from(
 
     What is said of the threshold, and of those that may be right, is then interpolated nowhere. The
     curve is evaluated at `start`, then up to `MOST_ROUNDS` times at all hundredths within `STEP` of
-    the choice and its ends that are still missing.
+    the choice, its ends and the thresholds at which estimates begin or end that are still missing.
 
     Parameters
     ----------
@@ -561,7 +561,10 @@ def choose_from(
     curve = curve_at(evaluated)
     for _ in range(MOST_ROUNDS):  # what is found between thresholds may move the choice
         choice = choose_threshold(curve, precision=precision, recall=recall)
-        ends = np.array([choice.value, choice.lower, choice.upper])
+        # and around thresholds next to which there is no estimate, where none is interpolated
+        measured = curve[curve["measure"] == choice.target]
+        border = measured["threshold"][measured["value"].isna().astype(int).diff().abs() == 1]
+        ends = np.array([choice.value, choice.lower, choice.upper, *border])
         near = np.abs(FINE[:, None] - ends[np.isfinite(ends)]).min(axis=1, initial=1) < STEP
         more = FINE[near & ~np.isclose(FINE[:, None], evaluated, atol=1e-9).any(axis=1)]
         if not len(more):

@@ -112,6 +112,19 @@ def test_no_threshold_is_chosen_where_the_interval_is_too_wide_for_an_estimate()
     assert choose_threshold(curve, recall=0.6).at.keys() == {"recall", "f1"}  # at .4
 
 
+def test_the_last_estimates_before_thresholds_without_one_are_found():
+    def curve_at(thresholds):
+        rows = []
+        for t in thresholds.tolist():
+            values = {"precision": t + 0.25, "recall": 1 - t, "f1": 0.5}
+            gap = 0.315 < t < 0.415
+            rows += [(t, name, *3 * [np.nan if gap else v]) for name, v in values.items()]
+        return pd.DataFrame(rows, columns=["threshold", "measure", *ENDS])
+
+    assert choose_from(curve_at, precision=0.56).threshold == pytest.approx(0.31)
+    assert choose_from(curve_at, recall=0.585).threshold == pytest.approx(0.31)
+
+
 def test_what_thresholds_without_an_estimate_reach_is_undecided():
     narrow = straight(width=0.02)
     assert not choose_threshold(narrow, recall=0.95).undecided
