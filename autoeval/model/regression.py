@@ -633,7 +633,7 @@ class Regression:
         intervals: dict[int, PredictionInterval] = {}
         for rest, left_out in leave_one_group_out(rows["group"]):
             fitted = Regression(**settings).fit(rows_where(rows, rest))
-            # Not as rows of a new site: where categories are left out the others show their site.
+            # Not as rows of a new site: each has a site and a group of its own.
             new = fitted._arrays(rows_where(rows, left_out))
             predicted = predict_intervals(fitted._model.predict(new), self.level)
             intervals |= zip(left_out.tolist(), predicted, strict=True)
