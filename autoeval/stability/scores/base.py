@@ -100,24 +100,6 @@ def feature_names(name: str) -> tuple[str, ...]:
     return tuple(f"{name}@{threshold:.2f}" for threshold in THRESHOLDS)
 
 
-def exceed(values: np.ndarray) -> np.ndarray:
-    """Say which values exceed which threshold.
-
-    The comparison is made in the precision of the values: a float32 .3 does not exceed .3.
-
-    Parameters
-    ----------
-    values : ndarray of shape (N,)
-        Scores in [0, 1].
-
-    Returns
-    -------
-    ndarray of shape (T, N), bool
-        For each of `THRESHOLDS`.
-    """
-    return values > np.array(THRESHOLDS, values.dtype)[:, None]
-
-
 @dataclass(frozen=True)
 class ScoreContext:
     """What a pass knows that scores may read.

@@ -15,7 +15,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.stability.scores.base import (
     THRESHOLDS,
     RatioScore,
-    exceed,
+    count_over,
     feature_names,
     observed_sum,
     register,
@@ -294,7 +294,8 @@ class CountStability(RatioScore):
         )
 
     def _counts(self, boxes: Detections) -> np.ndarray:
-        return exceed(boxes.scores[boxes.scores > self.score_thr]).sum(axis=1)
+        scores = boxes.scores[boxes.scores > self.score_thr]
+        return count_over(THRESHOLDS, scores, np.zeros(len(scores), int), 1)[0]
 
 
 @register

@@ -234,12 +234,8 @@ class AverageThresholdedConfidence(ConfidenceScore):
     source = "Garg et al. 2022, adapted to boxes by Yang et al. 2024, section 5.1"
 
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
-        above = np.empty((n_images, len(self.names)))
-        for k, threshold in enumerate(self.thresholds):
-            over = scores > scores.dtype.type(threshold)
-            weights = scores[over].astype(np.float64)
-            above[:, k] = np.bincount(image[over], weights, minlength=n_images)
-        return above, count_over(self.thresholds, scores, image, n_images)
+        over = [scores > scores.dtype.type(t) for t in self.thresholds]
+        return sum_chosen(scores.astype(np.float64), over, image, n_images)
 
 
 def fit_source_threshold(scores: np.ndarray, correct: np.ndarray) -> float:
