@@ -172,6 +172,18 @@ class PassLog:
         yield
         self.seconds[name] += time.perf_counter() - start
 
+    def lose(self, number: int, reason: str) -> None:
+        """Note an image that could not be observed.
+
+        Parameters
+        ----------
+        number : int
+            Of the image in the set.
+        reason : str
+            Why. Tables join reasons by semicolons, of which none is kept.
+        """
+        self.unreadable[number] = reason.replace("; ", ", ")
+
     def check(self, n_images: int) -> None:
         """Raise an error if no image was observed.
 
@@ -253,7 +265,7 @@ def read_batches(
                 with log.timed("read_s"):
                     batch.append((number, sample()))
             except UnreadableImageError as error:
-                log.unreadable[number] = str(error)
+                log.lose(number, str(error))
             if len(batch) == batch_size:
                 yield batch
                 batch = []
@@ -337,7 +349,7 @@ def observe_batches(
                 text = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
                 if not isinstance(error, InputError):
                     log.failure = log.failure or text
-                log.unreadable[number] = f"{sample.image_id}: the detector fails on it ({text})"
+                log.lose(number, f"{sample.image_id}: the detector fails on it ({text})")
 
 
 def _one_behind(items: Iterable[Item]) -> Iterator[Item]:

@@ -305,6 +305,18 @@ def test_own_images_that_cannot_be_read_are_one_warning_of_their_source(detector
     assert lost[0].startswith("w1: 3 of 8 images ") and lost[0].endswith(" and 1 more")
 
 
+def test_images_are_counted_whatever_the_reason_for_losing_them(task, tmp_path):
+    class Choosy(RectangleDetector):
+        def _one(self, image, image_id, repeats, seed):
+            if image_id in ("5", "6"):
+                raise ValueError("bad shape; bad type")
+            return super()._one(image, image_id, repeats, seed)
+
+    fitted = fit(Choosy(), task, tmp_path / "work", methods=["bos"])
+    lost = [w for w in fitted.fit_result_.warnings if w.code == "images-unreadable"]
+    assert lost and all("2 of 8 images" in warning for warning in lost)
+
+
 @pytest.mark.parametrize("target", ["mAP", "count_mae"])
 def test_a_method_is_compared_with_a_constant_whatever_its_target(target):
     rows = pd.DataFrame({"source": list("abc"), "true": [1.0, 2.0, 3.0], "error": 1.0})
