@@ -204,7 +204,7 @@ def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
     """
     config = read_config(config_path)
     try:
-        name, categories = config["name"], tuple(config["categories"])
+        name, categories = str(config["name"]), tuple(config["categories"])
         root = find_data_root(Path(config_path), name, config.get("data_root"), data_root)
         seed_sets = tuple(_files(root, entry) for entry in config["seed_sets"])
     except (KeyError, TypeError) as error:
@@ -212,8 +212,9 @@ def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
             f"Task file {config_path} is malformed ({error!r}). Expected `name`, `categories` and "
             "`seed_sets`, each with name and labels (and img_dir, mapping, layout where needed)."
         ) from error
-    _check(config_path, categories, seed_sets, config.get("detector_mapping", {}))
-    return Task(name, categories, seed_sets, config.get("detector_mapping", {}))
+    words = {str(word): target for word, target in config.get("detector_mapping", {}).items()}
+    _check(config_path, categories, seed_sets, words)
+    return Task(name, categories, seed_sets, words)
 
 
 def find_data_root(
@@ -252,7 +253,7 @@ def find_data_root(
 def _files(root: Path, entry: Mapping) -> SeedSetFiles:
     """Read where a seed set lies; KeyError if its name or its labels are missing."""
     rest = dict(entry)
-    name = rest.pop("name")
+    name = str(rest.pop("name"))
     labels = rest.pop("ann_file") if "ann_file" in rest else rest.pop("labels")
     img_dir, mapping = rest.pop("img_dir", None), rest.pop("mapping", None)
     group = rest.pop("group", None)

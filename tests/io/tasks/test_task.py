@@ -93,6 +93,18 @@ seed_sets = [dict(name=n, labels=n + '.json', group=g) for n, g in (('a', 'port'
     assert load_task(write(tmp_path, text), tmp_path).groups == {"a": "port", "b": "b"}
 
 
+def test_names_may_be_numbers(tmp_path):
+    """As of sites by year; scores of all of them were lost in a traceback."""
+    text = """name = 7
+categories = ['a']
+detector_mapping = {2: 'a', 'b': 'a'}
+seed_sets = [dict(name=2024, labels='x.json', group=3), dict(name=2025, labels='y.json')]
+"""
+    task = load_task(write(tmp_path, text), tmp_path)
+    assert task.lookup(["2", "1", "B"]).tolist() == [0, -1, 0]
+    assert task.name == "7" and task.groups == {"2024": "3", "2025": "2025"}
+
+
 def test_lookup():
     task = Task("t", ("person", "vehicle"), (), {"car": "vehicle", "truck": "vehicle"})
     found = task.lookup(["truck", "dog", "person", "car"])
