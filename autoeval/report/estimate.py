@@ -62,6 +62,7 @@ NOT_IN_FIT = "no-box-over-threshold-in-fit"  # code of the warning, which names 
 NOT_DEFINED = "not defined, no box is over the threshold"
 WIDEST_TEXT = f"±{100 * WIDEST:.0f} points"
 TOO_WIDE = f"no estimate, its interval would be wider than {WIDEST_TEXT}"
+NO_SCORE = "no estimate, a score that it reads is not defined on these images"
 MOST_CATEGORIES = 8  # on the terminal
 LOWEST = 3  # shown of more categories than that
 MANY = 12  # categories from which on their table is folded: a plot shows them
@@ -316,7 +317,8 @@ def category_lines(estimate: Estimate) -> Iterator[str]:
         none = "no interval: fewer than three sites hold the category"
     for category, ends in estimate.per_category.items():
         if math.isnan(ends["value"]):
-            yield f"{category}: {NOT_DEFINED if OperatingPoint.of(estimate.target) else TOO_WIDE}"
+            unknown = NOT_DEFINED if OperatingPoint.of(estimate.target) else TOO_WIDE
+            yield f"{category}: {unknown if estimate.is_mean else NO_SCORE}"
             continue
         around = none
         if not math.isnan(ends["lower"]):

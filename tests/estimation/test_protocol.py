@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -6,6 +7,7 @@ import pytest
 from scipy import stats
 
 from autoeval.errors import InputError
+from autoeval.report.estimate import NO_SCORE, category_lines
 from autoeval.report.fit import known_error
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.methods.published_estimator import PublishedEstimator
@@ -187,6 +189,17 @@ def test_a_source_without_own_images_has_no_error_and_its_sample_sets_count():
     assert np.isnan(fitted.residuals_).tolist() == [False, False, False, True]
     np.testing.assert_allclose(fitted.residuals_[:3], whole.residuals_[:3])
     assert np.isfinite(fitted.predict_rows(table.head(1)).lower)
+
+
+def test_a_score_without_a_value_is_the_reason_for_no_estimate():
+    fitted = SourceRegression("bos").fit(make_table({"a": 0.2, "b": 0.3, "c": 0.4, "d": 0.6}))
+    rows = pd.DataFrame([{"repeat": 0, "n_images": 60, "bos": np.nan}])
+    estimate = fitted.predict_rows(rows)
+    assert np.isnan(estimate.value) and estimate.interval_method == "none: no estimate"
+    nothing = dict.fromkeys(("value", "lower", "upper"), np.nan)
+    assert list(category_lines(replace(estimate, per_category={"car": nothing}))) == [
+        f"car: {NO_SCORE}"
+    ]
 
 
 def test_intervals_cover_a_source_of_a_new_group():

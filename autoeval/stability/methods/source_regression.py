@@ -465,7 +465,7 @@ def source_interval(
     k, sizes = len(different), np.bincount(group)
     if k < MIN_SOURCES or not math.isfinite(estimate):
         few = f"none: fewer than {MIN_SOURCES} groups of sources"
-        reason = few if k < MIN_SOURCES else "none: no estimate"
+        reason = few if math.isfinite(estimate) else "none: no estimate"
         return Interval(math.nan, math.nan, reason)
     if round(level * (k + 1), 9) > k:
         spread = math.sqrt(np.mean(np.bincount(group, np.square(residuals)) / sizes))
