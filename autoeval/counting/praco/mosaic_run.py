@@ -283,7 +283,7 @@ def tile_counts(result: CountResult, height: int, width: int, *, divisions: int)
     result : CountResult
         On the image. Centres come before a density map, whose negative values are taken as 0.
     height, width : int
-        Of the image, pixels; a density map has its own.
+        Of the image, pixels; on a coarser density map tiles end at the nearest cells.
     divisions : int
         The grid has 2^d x 2^d tiles, with d `divisions`.
 
@@ -298,17 +298,22 @@ def tile_counts(result: CountResult, height: int, width: int, *, divisions: int)
         If the result does not say where it counts, or the image or map is smaller than the grid.
     """
     points = result.centres
+    rows = tile_edges(height, divisions, TILE_RULE)
+    columns = tile_edges(width, divisions, TILE_RULE)
     if points is not None:
-        rows = tile_edges(height, divisions, TILE_RULE)
-        columns = tile_edges(width, divisions, TILE_RULE)
         inside = points.clip(0, [width, height])
         counts = np.histogram2d(inside[:, 1], inside[:, 0], bins=[rows, columns])[0]
         return counts.ravel().tolist()
     if result.density is None:
         raise InputError("Localised measures need points, boxes or a density map, not counts only.")
     density = np.asarray(result.density, np.float64).clip(0)
-    rows = tile_edges(density.shape[0], divisions, TILE_RULE)
-    columns = tile_edges(density.shape[1], divisions, TILE_RULE)
+    scale_y, scale_x = density.shape[0] / height, density.shape[1] / width
+    rows, columns = (np.rint(e).astype(int) for e in (rows * scale_y, columns * scale_x))
+    if min(np.diff(rows).min(), np.diff(columns).min()) < 1:
+        raise InputError(
+            f"A density map of {density.shape} cells (rows, columns) is too coarse for "
+            f"{2**divisions} tiles a side."
+        )
     by_rows = np.add.reduceat(density, rows[:-1], axis=0)
     return np.add.reduceat(by_rows, columns[:-1], axis=1).ravel().tolist()
 

@@ -29,7 +29,7 @@ from autoeval.counting.praco.released_csv import read_counts
 from autoeval.counting.praco.result import Columns, Measured, defined_mean
 from autoeval.counting.prompting import PromptedCounter, check_same_run
 from autoeval.errors import InputError
-from autoeval.io.images import read_image
+from autoeval.io.images import image_size, read_image
 from autoeval.runtime.files import PathLike
 from autoeval.words import listed
 
@@ -258,7 +258,8 @@ def evaluate_multi_class(
     if placed:
         answered = table.dropna(subset=["count"]).set_index(["image", "class"])
         tiles = answered["tiles"].to_dict() if len(answered) else {}
-        places = _localised(tiles, counting_set, divisions)
+        sizes = {image.image_id: image_size(image.path) for image in counting_set.kept}
+        places = _localised(tiles, counting_set, divisions, sizes)
     notes = tuple(failures("prompts", table))
     counts, truth = count_matrix(table, counting_set), counting_set.class_counts()
     return PlusPlusResult(prompted.counter.name, counts, truth, places, mode, notes)
@@ -291,7 +292,7 @@ def evaluate_multi_class_file(
     counts = read_counts(path, counting_set, warnings)
     counts = counts.reindex(columns=list(counting_set.classes))
     tiles, noted = tiles_on_file(path.parent / "density_maps", counting_set, divisions)
-    places = _localised(tiles, counting_set, divisions) if tiles else None
+    places = _localised(tiles, counting_set, divisions, {}) if tiles else None
     truth = counting_set.class_counts().loc[counts.index]
     return PlusPlusResult(model, counts, truth, places, mode, (*warnings, *noted))
 
@@ -317,16 +318,27 @@ def with_objects(counting_set: CountingSet) -> CountingSet:
     return kept
 
 
-def _localised(tiles: Tiles, counting_set: CountingSet, divisions: int) -> pd.DataFrame:
-    """Compare tile by tile each class that an image holds, where there is a result."""
+def _localised(
+    tiles: Tiles,
+    counting_set: CountingSet,
+    divisions: int,
+    sizes: Mapping[str, tuple[int, int] | None],
+) -> pd.DataFrame:
+    """Compare tile by tile each class that an image holds, where there is a result.
+
+    Tiles are those of images with the `sizes` (height, width), where these are known: points in
+    another frame are brought there.
+    """
     rows, predicted, true = [], [], []
     for image in counting_set.kept:
-        height, width = image.size or read_image(image.path).shape[:2]
+        frame = image.size or read_image(image.path).shape[:2]
+        height, width = sizes.get(image.image_id) or frame
+        scale = [width / frame[1], height / frame[0]]
         for name, points in image.points.items():
             if (image.image_id, name) in tiles:
                 rows.append({"image": image.image_id, "class": name})
                 predicted.append(tiles[image.image_id, name])
-                true.append(tiles_of_points(points, height, width, divisions=divisions))
+                true.append(tiles_of_points(points * scale, height, width, divisions=divisions))
     shape = (len(rows), 4**divisions)
     measured = localised(np.reshape(predicted, shape), np.reshape(true, shape))
     return pd.concat([pd.DataFrame(rows, columns=["image", "class"]), measured], axis=1)
@@ -367,8 +379,10 @@ def tiles_on_file(
         for name in image.points:
             path = folder / f"{stem}_{name}.npy"
             if path.is_file() and stems[stem] == 1:
-                result = CountResult(float("nan"), density=read_density(path))
-                tiles[image.image_id, name] = tile_counts(result, 0, 0, divisions=divisions)
+                density = read_density(path)
+                result = CountResult(float("nan"), density=density)
+                size = image.size or density.shape
+                tiles[image.image_id, name] = tile_counts(result, *size, divisions=divisions)
             else:
                 missing.append(path.name)
     text = (

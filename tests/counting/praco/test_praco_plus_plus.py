@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pandas as pd
 import pytest
@@ -96,6 +97,26 @@ def test_tiles_of_points_and_of_a_map_agree():
     assert tile_counts(CountResult(50.0, density=density), 11, 11, divisions=2) == tiles
     boxes = np.concatenate([points - 1, points + 1], axis=1)
     assert tile_counts(CountResult(50.0, boxes=boxes), 11, 11, divisions=2) == tiles
+
+
+@pytest.mark.parametrize("cell", [1, 8, 9])
+def test_a_counter_without_mistakes_has_no_localised_error(tmp_path, cell):
+    """Points are in a frame 384 high, the file has 375 rows, and the map may be coarser."""
+    cv2.imwrite(str(tmp_path / "1.png"), np.zeros((375, 500, 3), np.uint8))
+    x, y = np.meshgrid(np.arange(20) * 25 + 12.5, np.arange(15) * 25 + 5.0)
+    there = np.column_stack([x.ravel(), y.ravel()])
+    points = {"a": there * [512 / 500, 384 / 375]}
+    image = CountedImage("1.png", tmp_path / "1.png", points, (384, 512))
+    data = CountingSet("all", ("a", "b"), (image,))
+
+    def places(image, prompt):
+        density = np.zeros((-(-375 // cell), -(-500 // cell)))
+        np.add.at(density, tuple((there[:, ::-1] // cell).astype(int).T), prompt == "a")
+        return density if cell > 1 else there[prompt != "a" :]
+
+    counted = PromptedCounter(FunctionCounter(places, name="f"))
+    measures = evaluate_multi_class(counted, data, tmp_path / "f", settings={}).measures()
+    assert measures["localised MAE macro"] == 0
 
 
 def test_localised_by_hand():
