@@ -201,7 +201,7 @@ def evaluate_counts(
     Raises
     ------
     InputError
-        If there is no such mode, or no image is counted.
+        If there is no such mode, no image is counted, or the mode drops all.
     """
     check_mode(mode)
     rows = predictions.select(predictions.answered if counted is None else counted)
@@ -209,6 +209,12 @@ def evaluate_counts(
         raise InputError(f"{predictions.name}: no image has a prediction, so nothing to evaluate.")
     target, pred = rows.target, rows.pred
     table = bin_table(target, pred, bins, mode)
+    if table.empty:
+        raise InputError(
+            f"{predictions.name}: all {len(target)} true counts lie outside the bins "
+            f"({bins.edges[0]:g} to {bins.edges[-1]:g}), and the mode released drops them: take "
+            "other bins, or the mode paper."
+        )
     curves = {c: tper_curve(target, pred, convention=c) for c in CONVENTIONS}
     mean, std = pooled(table)
     measures = {

@@ -148,6 +148,14 @@ def test_the_same_errors_in_another_order_are_a_tie():
     assert (row["winner"], row["winner of std"]) == ("tie", "tie")
 
 
+def test_bins_that_hold_no_true_count_are_refused_where_others_are_dropped():
+    counts = CountPredictions("m", ("a", "b"), np.array([0.0, 40.0]), np.array([1.0, 40.0]))
+    ucf = CountBins((49.0, 100.0, 12865.0))
+    assert evaluate_counts(counts, ucf, n_resamples=1).measures["pooled MAE"] == 0.5
+    with pytest.raises(InputError, match=r"all 2 true counts lie outside the bins \(49 to 12865\)"):
+        evaluate_counts(counts, ucf, mode="released", n_resamples=1)
+
+
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_charts_take_any_name():
     names = ("_hidden", "$x_{", "a\nb", "数")
