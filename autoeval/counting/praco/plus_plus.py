@@ -49,12 +49,13 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
     Returns
     -------
     DataFrame
-        One row an image. ``n_positive`` and ``n_negative`` classes with a count; ``total``, the
-        number of objects; ``negative_sum``, what is counted of negative classes; ``absolute`` and
-        ``squared``, sums of errors of the positive classes. ``near_one`` and ``near_average`` (1 or
-        0) say whether their mean error is below the mean distance of the negative counts from the
-        positive classes' true counts, one after another, or from their average; NaN without both
-        kinds of class. ``n_undefined`` classes without a count.
+        One row an image. ``n_positive`` and ``n_negative`` classes with a count; ``n_absent``, all
+        negative classes; ``total``, the number of objects; ``negative_sum``, what is counted of
+        negative classes; ``absolute`` and ``squared``, sums of errors of the positive classes.
+        ``near_one`` and ``near_average`` (1 or 0) say whether their mean error is below the mean
+        distance of the negative counts from the positive classes' true counts, one after another,
+        or from their average; NaN without both kinds of class. ``n_undefined`` classes without a
+        count.
 
     Raises
     ------
@@ -81,6 +82,7 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
         {
             "n_positive": n_positive,
             "n_negative": n_negative,
+            "n_absent": (g == 0).sum(1),
             "total": g.sum(1),
             "negative_sum": counted.sum(1),
             "absolute": error.sum(1),
@@ -102,8 +104,9 @@ def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str
         Columns of `plus_plus_by_image`, and of localised measures where they are known: ``sum of
         M`` and ``n of M`` for each measure M over the classes of an image.
     mode : {"paper", "released"}
-        An image without negative classes counts in ``"released"`` as 0 in the macro MNP and NMN and
-        as a failure in PCCN, as in the authors' code; ``"paper"`` leaves it out.
+        An image that holds every class counts in ``"released"`` as 0 in the macro MNP and NMN and,
+        like one without the counts for it, as a failure in PCCN, as in the authors' code;
+        ``"paper"`` leaves it out.
 
     Returns
     -------
@@ -120,10 +123,11 @@ def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str
     v = {name: np.asarray(by_image[name], np.float64) for name in by_image}
     n, p = v["n_negative"], v["n_positive"]
     fill = 0.0 if mode == "released" else np.nan
+    of_full = np.where(v["n_absent"] == 0, fill, np.nan)  # whose absent classes are none
     measures = {
-        "MNP macro": _macro(v["negative_sum"], n, fill),
+        "MNP macro": _macro(v["negative_sum"], n, of_full),
         "MNP micro": _micro(v["negative_sum"], n),
-        "NMN macro": _macro(v["negative_sum"], n * v["total"], fill),
+        "NMN macro": _macro(v["negative_sum"], n * v["total"], of_full),
         "NMN micro": _micro(v["negative_sum"], n * v["total"]),
         "PCCN one at a time": 100 * defined_mean(np.nan_to_num(v["near_one"], nan=fill)),
         "PCCN average GT": 100 * defined_mean(np.nan_to_num(v["near_average"], nan=fill)),
@@ -144,7 +148,7 @@ def _mean(values: np.ndarray, n: np.ndarray) -> np.ndarray:
     return quotient(values.sum(1), n)
 
 
-def _macro(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> float:
+def _macro(part: np.ndarray, whole: np.ndarray, fill: float | np.ndarray = np.nan) -> float:
     return defined_mean(quotient(part, whole, fill))
 
 

@@ -315,13 +315,13 @@ def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
     )
 
 
-def quotient(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> np.ndarray:
+def quotient(part: np.ndarray, whole: np.ndarray, fill: float | np.ndarray = np.nan) -> np.ndarray:
     """Divide, where there is something to divide by.
 
     Parameters
     ----------
     part, whole : ndarray of shape (N,)
-    fill : float
+    fill : float or ndarray of shape (N,)
         The result where `whole` is not over 0.
 
     Returns

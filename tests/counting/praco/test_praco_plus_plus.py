@@ -76,6 +76,15 @@ def test_an_image_with_every_class():
     assert plus_plus(near, "released")["PCCN one at a time"] == 50
 
 
+def test_what_was_not_answered_is_no_zero_in_either_mode():
+    counts = COUNTS.mask(TRUTH == 0)
+    for mode in ("paper", "released"):
+        measures = plus_plus(plus_plus_by_image(counts, TRUTH), mode)
+        assert np.isnan([measures[f"{m} macro"] for m in ("MNP", "NMN")]).all(), mode
+        assert measures["MAE macro"] == pytest.approx((1.5 + 1) / 2)
+    assert measures["PCCN average GT"] == 0
+
+
 def test_a_map_is_of_no_image_whose_name_another_shares(tmp_path):
     np.save(tmp_path / "1_a.npy", np.ones((8, 8)))
     np.save(tmp_path / "2_a.npy", np.ones((8, 8)))
