@@ -51,6 +51,7 @@ from autoeval.model.pair_table import (
     SEED,
     TRAINED_HERE,
     WEIGHT,
+    WORD,
     CalibratedFeatures,
     ReferenceFeatures,
     table_of,
@@ -174,8 +175,12 @@ class CategoryScores:
         computed = calibrated | (self._reference.values if self._reference else unknown)
         agreement = {REFERENCE_COUNTS: self._reference.curve} if self._reference else {}
         weights = [name for name in calibrated if name.startswith(WEIGHT)]
+        name = boxes.categories[category]
+        words = [word for word, named in site.detector_words.items() if named == name]
+        renamed = {WORD: words[0] if len(words) == 1 else name} if site.detector_words else {}
         self.row: dict[str, Any] = {
-            "category": boxes.categories[category],
+            "category": name,
+            **renamed,
             "n_images": max(len(images), 1),
             HIGHEST: highest,
             **{name: computed[name] for name in (*self._features, *weights)},

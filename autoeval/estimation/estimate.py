@@ -30,6 +30,7 @@ from autoeval.model.pair_table import (
     PRECISION,
     SEED,
     SITE,
+    WORD,
     Table,
     category_weights,
     nothing_over,
@@ -411,7 +412,8 @@ def estimate_rows(
         name: {**bounds(interval), "value": float(np.clip(interval.raw, 0, 1))}
         for name, interval in category_intervals.items()
     }
-    known_effects = {n: regression.prior_.of_category(n) for n in counted["category"]}
+    known_as = zip(counted["category"], counted.get(WORD, counted["category"]), strict=True)
+    known_effects = {name: regression.prior_.of_category(word) for name, word in known_as}
     effects = {name: effect for name, effect in known_effects.items() if effect}
     # the precision of a category without a box over the threshold is undefined
     weights = zip(counted["category"], category_weights(counted, target), strict=True)

@@ -54,6 +54,7 @@ EXPECTED_OBJECTS = "expected_objects"
 TRAINED_HERE = "trained_here"
 SITE = "known_site"  # column of the rows of new images: name of their site in the fit
 GROUP = "known_group"  # column of the rows of a new site: its group, one of the fit
+WORD = "detector_word"  # column of named categories: the one word of a category, or its own name
 SEED = "seed"  # kind: a site's images as they come
 SAMPLE = "sample"  # kind: transformed images of a site
 CATEGORY = "category"  # kind of a row that a labelled set has of one category

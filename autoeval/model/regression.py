@@ -56,6 +56,7 @@ from autoeval.model.pair_table import (
     SAMPLE,
     SITE,
     TRAINED_HERE,
+    WORD,
     Table,
     category_weights,
     leave_one_group_out,
@@ -308,7 +309,8 @@ class Regression:
         Returns
         -------
         dict of str to ndarray
-            With ``group``, ``source``, ``category`` and the scores of the target.
+            With ``group``, ``source``, ``category`` and the scores of the target; where there is a
+            column `WORD` it is what effects of the fit go by.
         """
         table = with_target(rows, self.target)
         n = len(table["n_images"])
@@ -319,6 +321,15 @@ class Regression:
         if len(self.categories_) == 1 and (category == ONLY).all():
             category = np.full(n, self.categories_[0], object)
         table["category"] = category
+        if WORD in table:  # a category that is only called otherwise has the effect of its word
+            known = {*self.categories_}
+            table[WORD] = np.array(
+                [
+                    word if isinstance(word, str) and name not in known else name
+                    for name, word in zip(category, table[WORD], strict=True)
+                ],
+                object,
+            )
         if self.prior_of_boxes_ and self.features_[-1] not in table:
             table[self.features_[-1]] = np.full(n, np.nan)
         return table
@@ -666,7 +677,7 @@ class Regression:
             return np.zeros(len(rows["category"]), bool)
         readable = np.isfinite(rows[self.features_[-1]])
         if self.target.startswith(PRECISION):
-            readable &= reads_precision(rows["category"])
+            readable &= reads_precision(rows.get(WORD, rows["category"]))
         return readable
 
     def _arrays(self, rows: Table) -> Pairs:
@@ -710,7 +721,7 @@ class Regression:
         sampling = self.prior_.of_one_image**2 / rows["n_images"]
         unnamed = np.full(len(x), "", object)
         group, site = rows.get("group", unnamed), rows.get("source", unnamed)
-        category = rows.get("category", unnamed)
+        category = rows.get(WORD, rows.get("category", unnamed))
         if self.categories_ == [ONLY]:  # fitted without their names
             category = np.full(len(x), ONLY, object)
         if SIZE in self.features_:

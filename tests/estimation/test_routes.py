@@ -251,6 +251,17 @@ def test_equal_boxes_give_equal_estimates_to_the_last_bit(both, sites, categorie
     assert len(by_files.per_category) == len(categories or "ab")
 
 
+@pytest.mark.parametrize("site", [None, "annotations"])
+def test_a_category_that_is_only_called_otherwise_has_the_number_of_its_word(both, sites, site):
+    """Effects of the fit went by the name, which it does not know."""
+    numbers = []
+    for categories in (["bus", "car"], {"coach": ["bus"], "car": ["car"]}):
+        estimate = predict_by_files(both[0], sites, categories=categories, site=site)
+        numbers.append([estimate.value, estimate.lower, estimate.upper])
+        numbers[-1] += estimate.per_category[next(iter(categories))].values()
+    assert numbers[0] == numbers[1] and len(estimate.per_category) == 2
+
+
 def test_a_named_category_is_that_of_the_fit_in_either_spelling(sites):
     """Of a fit of Bus where the detector says bus, bus was another category."""
     known, _, name, _ = sites
