@@ -150,7 +150,7 @@ class ComparedWithPrint:
 def _same(computed: float, printed: float, decimals: int) -> bool | None:
     if not np.isfinite(computed) or not np.isfinite(printed):
         return None
-    return f"{computed:.{decimals}f}" == f"{printed:.{decimals}f}"
+    return round(computed, decimals) == round(printed, decimals)
 
 
 def _cell(computed: float, printed: float, decimals: int) -> str:

@@ -27,6 +27,12 @@ def test_differences_and_agreement_to_the_digit_in_print():
     assert "2 of 3 printed figures are here, 1 the same" in beside().agreement()
 
 
+def test_a_minus_before_a_zero_makes_no_other_figure():
+    figures = pd.DataFrame([("R²", "all", 0.0, -0.004, 2), ("ρ", "all", 0.0, -0.006, 2)])
+    figures.columns = FIGURES.columns
+    assert ComparedWithPrint("t", "T", figures).rows["same"].tolist() == [True, False]
+
+
 def test_people_see_own_printed_and_difference():
     shown = beside().shown().set_index("model")
     assert shown.loc["a"].tolist() == ["63.9 (63.9, +0.0)", "216.5 (216.4, +0.1)"]
