@@ -180,6 +180,7 @@ def compare(
     from autoeval.comparison.compare_sites import DetectorFacts, SiteLabels, compare_sites
     from autoeval.estimation.given import Predictions, given_boxes, plan_folder_of, read_labels
     from autoeval.estimation.run_detector import Detector
+    from autoeval.io.image_lists import STANDARD_INPUT, read_image_list
     from autoeval.labels.plan_folder import load_plan
     from autoeval.model.mixed_model import check_level
 
@@ -226,6 +227,8 @@ def compare(
     boxes = _boxes(fits, items, of_files, of_run)
     if not by_files and images is not None:
         images = found_images(of_images, labels=labels is not None)
+    elif isinstance(images, str) and images == STANDARD_INPUT:  # which is read once, for all
+        images = read_image_list(images)
     plan_folder = None if labels is None else plan_folder_of(labels)
     plan = None if plan_folder is None else load_plan(plan_folder)
     content = None if labels is None else read_labels(labels, img_dir)

@@ -9,7 +9,14 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from autoeval.commands.estimate import ESTIMATOR, LABELS, N_LABELS, repeated_for_plan, unused_folder
+from autoeval.commands.estimate import (
+    ESTIMATOR,
+    LABELS,
+    N_LABELS,
+    STANDARD_INPUT,
+    repeated_for_plan,
+    unused_folder,
+)
 from autoeval.commands.labels import larger_plan
 from autoeval.errors import InputError
 
@@ -112,8 +119,8 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     """Return the command that plans labels of what shows the difference of two detectors.
 
     Of the best two, or of what leaves a gate undecided. There is none (an empty text) where these
-    are decided, where images are labelled without a plan, where a detector is run, and where the
-    files are read in different ways.
+    are decided, where images are labelled without a plan or come from standard input, where a
+    detector is run, and where the files are read in different ways.
 
     Parameters
     ----------
@@ -144,7 +151,7 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
         more = min(result.n_labelled + n, result.n_images)
         wanted = gate is not None and more > result.n_labelled
         return _more_of_plan(plan_folder_of(typed["labels"]), more) if wanted else ""
-    if typed["target"] or not typed["images"]:
+    if typed["target"] or typed["images"] in (None, STANDARD_INPUT):
         return ""
     named = typed["estimators"]
     folders = list(named.values() if isinstance(named, Mapping) else named)

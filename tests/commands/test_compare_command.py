@@ -1,5 +1,6 @@
 """`compare` and `label plan --compare` from files to a page, and the page in a browser."""
 
+import io
 import json
 import re
 import shlex
@@ -52,6 +53,27 @@ def test_ranking_files_and_json(world, tmp_path, capsys):
     result = json.loads(capsys.readouterr().out)["comparison"]
     assert [row["detector"] for row in result["ranking"]] == ["strong", "weak"]
     assert result == json.loads((tmp_path / "out/result.json").read_text())["comparison"]
+
+
+def test_a_list_on_standard_input_is_read_once_for_all_detectors(
+    world, tmp_path, capsys, monkeypatch
+):
+    names = "".join(
+        f"{image['file_name']}\n" for image in json.loads(site_labels(world).read_text())["images"]
+    )
+    (tmp_path / "names.txt").write_text(names)
+    monkeypatch.setattr("sys.stdin", io.StringIO(names))
+    files = site_predictions(world, "weak", "strong")
+    given = ["compare", str(world / "weak"), str(world / "strong"), "--predictions", *files]
+    given += ["--work-dir", str(tmp_path / "out"), "--json", "--max-loss", "40"]
+    results = []
+    for images in (str(tmp_path / "names.txt"), "-"):
+        main([*given, "--images", images])
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0]["comparison"] == results[1]["comparison"]
+    assert results[1]["comparison"]["n_images"] == 80
+    of_file, of_input = (result["gate"]["label_command"] for result in results)
+    assert of_file and of_input is None  # nothing would be there to read again
 
 
 @pytest.mark.parametrize("of", ["strong", "{}/strong"])
