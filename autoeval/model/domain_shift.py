@@ -215,12 +215,12 @@ class DomainShift:
         log_weights = np.log(self.weights(confidence))
         _, probabilities = self.falls
         log_posterior = np.log(probabilities + 1e-300)
-        for group in np.unique(groups):
-            sites_of_group = np.unique(sites[groups == group])
-            for site in sites_of_group:
-                states = (log_weights + log_density)[..., sites == site].mean(axis=-1)
-                of_site = np.logaddexp.reduce(states, axis=1)
-                log_posterior = log_posterior + of_site / len(sites_of_group)
+        for site in np.unique(sites):
+            of_site = sites == site
+            states = (log_weights + log_density)[..., of_site].mean(axis=-1)
+            # categories of a site may be in groups of their own, where they are left out in turn
+            n_sites = len(np.unique(sites[np.isin(groups, groups[of_site])]))
+            log_posterior = log_posterior + np.logaddexp.reduce(states, axis=1) / n_sites
         posterior = np.exp(log_posterior - log_posterior.max())
         return replace(self, posterior=tuple((posterior / posterior.sum()).tolist()))
 

@@ -119,6 +119,10 @@ def test_the_sites_of_one_group_count_once():
     # the geometric mean of what either site says alone
     expected = np.sqrt(np.multiply(first.posterior, second.posterior))
     np.testing.assert_allclose(group.posterior, expected / expected.sum())
+    # a site counts once where its categories are in groups of their own, too
+    one_site = {"sites": np.array(["s", "s"]), "groups": np.array(["a", "b"])}
+    (dealt,) = predict_given(USUAL, two, accuracy[[0, 0]], 0.5, **one_site)
+    np.testing.assert_allclose(dealt.posterior, first.posterior)
 
 
 def test_a_label_on_few_images_says_little():
