@@ -58,6 +58,13 @@ MOST = 9  # columns of a line, with a few more, where they are not named
 KITTI = 16  # columns of a line, which begins with a word
 KITTI_COLUMNS = "class,-,-,-,left,top,right,bottom,-,-,-,-,-,-,-,score"
 BEYOND = 0.002  # of the image's side, by which rounding carries a box beyond it
+UNCLIPPED = 0.45
+"""Of its side, how far a box may reach beyond an image whose size is not known.
+
+Not all detectors cut boxes at the edges. A left edge of 0 that is read as a centre lies half a side
+beyond. Of real predictions whose boxes at the edges were extended by a tenth of their side on
+average, no order of columns is then read wrong; with a bound of a pixel most centres were read as
+left and top edges."""
 MOST_BAD = 0.1  # of the lines may have other columns
 MOST_ODD = 0.05  # of the lines may contradict the order that is taken
 # So many times, and so many more lines contradict an order that is given up.
@@ -507,8 +514,8 @@ def _contradicted(lines: Lines, order: ColumnOrder) -> np.ndarray | None:
     left, top, right, bottom = lines.edges(order)
     least = 1.0 if order.pixels else 0.0  # of a side; a class and shares may look like pixels
     bad |= ~((right - left > least) & (bottom - top > least))
-    slack_x = np.where(np.isfinite(width), BEYOND * width, 1.0)
-    slack_y = np.where(np.isfinite(height), BEYOND * height, 1.0)
+    slack_x = np.where(np.isfinite(width), BEYOND * width, UNCLIPPED * (right - left))
+    slack_y = np.where(np.isfinite(height), BEYOND * height, UNCLIPPED * (bottom - top))
     bad |= (left < -slack_x) | (top < -slack_y)
     return bad | (right > width + slack_x) | (bottom > height + slack_y)
 

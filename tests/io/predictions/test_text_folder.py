@@ -154,6 +154,28 @@ def test_what_fits_two_orders_is_refused_and_columns_decide(tmp_path):
     assert_right(read_predictions(folder, images=NO_SIZES, numbers=NUMBERS, columns=columns))
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_boxes_that_reach_beyond_images_of_unknown_sizes_are_never_read_in_another_order(
+    tmp_path, monkeypatch, form
+):
+    """Detectors that do not cut boxes at the edges; centres were read as left and top edges."""
+
+    def uncut(left, top, right, bottom):
+        left -= (left < 1) * (right - left) / 10
+        top -= (top < 1) * (bottom - top) / 10
+        return FORMS[form](left, top, right, bottom)
+
+    monkeypatch.setitem(FORMS, "uncut", uncut)
+    folder = write(tmp_path, ORDERS["class box score"], pixels=True, form="uncut")
+    if form == "centre":
+        with pytest.raises(InputError, match=r"fit in several orders.*class, x, y, w, h, score"):
+            read_predictions(folder, images=NO_SIZES, numbers=NUMBERS)
+    else:
+        read = read_predictions(folder, images=NO_SIZES, numbers=NUMBERS)
+        right = np.concatenate([boxes[:, 2:] for _, _, _, boxes in made_boxes()])
+        np.testing.assert_allclose(read.boxes[:, 2:], right, atol=2e-3)
+
+
 def test_results_of_kitti_are_refused_with_the_columns_that_read_them(tmp_path):
     """Class, truncated, occluded, alpha, corners, three sizes, three places, rotation, score."""
     for image, labels, scores, boxes in made_boxes():
