@@ -389,7 +389,12 @@ def check_pixels(
     >>> reach.n_beyond, [notice.code for notice in reach.in_shares]
     (0, ['boxes-in-shares'])
     """
-    if len(boxes) >= ENOUGH_BOXES and boxes.max() <= BEYOND:
+    # By left, top and sides: shares with the centre in front, and uncut ones, end beyond 1.
+    if (
+        len(boxes) >= ENOUGH_BOXES
+        and boxes[:, :2].max() <= BEYOND
+        and (boxes[:, 2:] - boxes[:, :2]).max() <= BEYOND
+    ):
         raise InputError(
             f"{path}: all {boxes_name} lie in [0, 1]. Expected pixels: multiply them by the width "
             "and the height of each image."

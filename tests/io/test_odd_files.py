@@ -152,6 +152,12 @@ def test_results_that_are_refused(name, message, tmp_path):
     assert message in str(error.value)
 
 
+def test_shares_with_the_centre_in_front_are_refused():
+    images = [LabelledImage(str(k), name, (480, 640)) for k, name in enumerate(NAMES, 1)]
+    with pytest.raises(InputError, match="multiply them by the width"):
+        read_predictions(CENTRES, images=images, numbers=NUMBERS)
+
+
 def labels(**change):
     return {
         "images": [
@@ -164,6 +170,8 @@ def labels(**change):
     }
 
 
+# The centre in front, as in YOLO: read as left and top edge a box ends beyond 1.
+CENTRES = [{**ROWS[k % 3], "bbox": [0.2 + k / 50, 0.9, 0.3, 0.2]} for k in range(30)]
 CORNERS = [{**ROWS[k % 3], "bbox": [450 + k, 300 + k, 550 + k, 420 + k]} for k in range(30)]
 
 
@@ -171,6 +179,7 @@ CORNERS = [{**ROWS[k % 3], "bbox": [450 + k, 300 + k, 550 + k, 420 + k]} for k i
     ("change", "message"),
     [
         ({"annotations": MANY}, "multiply them by the width"),
+        ({"annotations": CENTRES}, "multiply them by the width"),
         ({"annotations": CORNERS}, "100% of the labelled boxes reach out of their images"),
         ({"categories": ["car", "bus"]}, "expected an object, got 'car'"),
         ({"categories": {"1": "car"}}, "to be a list of objects, got dict"),
