@@ -36,6 +36,7 @@ from autoeval.words import Notice, printable
 
 ABSENT = "neg_category_ids"  # of LVIS
 NOT_ALL = "not_exhaustive_category_ids"  # of LVIS
+MOSTLY = 0.5  # of the annotations have a score
 # Bits of a character of a compressed mask.
 BITS = 5  # of its value
 MORE = 0x20  # another character follows
@@ -93,6 +94,7 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
     n_turned = 0
     if isinstance(annotations, list):
         n_turned = sum(map(_is_turned, annotations))
+        warnings += _with_scores(annotations)
     if isinstance(annotations, list) and not n_turned:
         boxes = _regular_boxes(annotations, images, categories)
     if boxes is None:  # one by one, which says what is wrong with which
@@ -229,6 +231,16 @@ def _box(
     if _is_turned(entry):
         xywh = around_turned(xywh, float(entry["attributes"]["rotation"]))
     return LabelledBox(image_id, categories[number], xywh, _is_crowd(entry))
+
+
+def _with_scores(entries: Sequence[Any]) -> tuple[Notice, ...]:
+    """Warn of labels most of which have a score: predictions, against which boxes are all right."""
+    n = sum(isinstance(entry, dict) and entry.get("score") is not None for entry in entries)
+    text = (
+        f"{n} of {len(entries)} labelled boxes have a score, as boxes of a detector have: are they "
+        "its predictions? Boxes are right where people have labelled objects"
+    )
+    return (Notice("labels-with-scores", text),) if n > MOSTLY * len(entries) else ()
 
 
 def _is_turned(entry: Any) -> bool:

@@ -254,13 +254,14 @@ def _document_of_table(labels: Any) -> dict[str, Any]:
     images: dict[Any, dict[str, Any]] = {}
     names: dict[Any, Any] = {}
     annotations = []
-    for image, (file_name, width, height), number, name, box, crowd in zip(
+    for image, (file_name, width, height), number, name, box, crowd, score in zip(
         by_field[key],
         of_images,
         number_of,
         by_field.get("category", number_of),
         of_boxes,
         next((columns[name] for name in IGNORED if name in columns), absent),
+        by_field.get("score", absent),
         strict=True,
     ):
         about = {"id": image, "file_name": file_name, "width": width, "height": height}
@@ -273,10 +274,8 @@ def _document_of_table(labels: Any) -> dict[str, Any]:
         bbox = box[0] if of_box == ("bbox",) else list(box)
         if of_box == CORNERS and None not in bbox:
             bbox[2:] = bbox[2] - bbox[0], bbox[3] - bbox[1]
-        iscrowd = None if crowd == -1 else crowd
-        annotations.append(
-            {"image_id": image, "category_id": number, "bbox": bbox, "iscrowd": iscrowd}
-        )
+        annotation = {"image_id": image, "category_id": number, "bbox": bbox, "score": score}
+        annotations.append({**annotation, "iscrowd": None if crowd == -1 else crowd})
     categories = [{"id": number, "name": name} for number, name in names.items()]
     return {"images": [*images.values()], "categories": categories, "annotations": annotations}
 
@@ -314,9 +313,11 @@ def _document_of_detections(
             if (earlier_word := names.setdefault(number, str(word))) != str(word):
                 raise _two_names(detections, f"class_id {number}", earlier_word, word)
         bboxes = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1) if n else boxes
+        confidence = getattr(item, "confidence", None)
+        scores = [None] * n if confidence is None else _array(confidence).tolist()
         annotations += [
-            {"image_id": str(image), "category_id": number, "bbox": bbox}
-            for number, bbox in zip(numbers, bboxes.tolist(), strict=True)
+            {"image_id": str(image), "category_id": number, "bbox": bbox, "score": score}
+            for number, bbox, score in zip(numbers, bboxes.tolist(), scores, strict=True)
         ]
     return {
         "images": [{"id": str(image), "file_name": str(image)} for image in detections],

@@ -362,9 +362,12 @@ def labels_by_name():
 
 
 def document_with_sizes():
+    """Labels: boxes without scores."""
     document = as_document()
     for entry in document["images"]:
         entry |= {"height": 100, "width": 200}
+    for entry in document["annotations"]:
+        del entry["score"]
     return document
 
 
@@ -395,6 +398,19 @@ def test_labels_in_memory_are_those_of_a_file(tmp_path, form):
     np.testing.assert_array_equal(read.label, wanted.label)
     np.testing.assert_allclose(read.boxes, wanted.boxes, atol=1e-9)
     assert not labels.warnings
+
+
+def detections_with_confidence():
+    detections = labels_by_name()
+    for k, image in enumerate(IMAGES):
+        detections[image.file_name].confidence = found_on(k)[1]
+    return detections
+
+
+@pytest.mark.parametrize("form", [as_document, as_frame, as_arrow, detections_with_confidence])
+def test_labels_with_scores_are_warned_of(form):
+    """Predictions that are taken for labels: the boxes of the same file were all right."""
+    assert [warning.code for warning in labels_in_memory(form()).warnings] == ["labels-with-scores"]
 
 
 @pytest.mark.parametrize("column", ["file_name", "category"])
