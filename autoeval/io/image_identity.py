@@ -753,10 +753,12 @@ class _Fields:
         return cls(ids, names, splits)
 
     def splits(self, k: int) -> frozenset[str]:
-        """Words of the splits that an image is in."""
-        if k in self.split:
-            return frozenset({split_word(self.split[k])})
-        return splits_of(self.file_name[k] or "")
+        """Words of the splits that an image is in.
+
+        Both those of its path and that of its file count: a ``data.yaml`` may call test ``val``.
+        """
+        of_path = splits_of(self.file_name[k] or "")
+        return of_path | {split_word(self.split[k])} if k in self.split else of_path
 
     @cached_property
     def folder_ends(self) -> frozenset[str]:

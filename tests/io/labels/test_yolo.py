@@ -321,6 +321,20 @@ def test_an_image_in_two_splits_of_a_data_yaml_is_placed_by_the_others(write):
     assert [images[k].file_name for k in matches.index] == [f"y/images/{n}.png" for n in (1, 2, 3)]
 
 
+@pytest.mark.parametrize("root", ["images/", "", "/data/images/"])
+def test_a_folder_test_that_a_data_yaml_calls_val_is_both(write, root):
+    """As where somebody evaluates on test; equal names were images of other splits."""
+    places = ("train", "test")
+    files = {f"images/{place}/{n}.png": IMAGE for place in places for n in (1, 2)}
+    texts = {f"labels/{place}/{n}.txt": BOX for place in places for n in (1, 2)}
+    yaml = f"{NAMES}train: images/train\nval: images/test\n"
+    images = load_labels(write({**files, **texts, "data.yaml": yaml}) / "data.yaml").images
+    for folder in ("test", "train"):
+        found = [Named(None, f"{root}{folder}/{n}.png") for n in (2, 1)]
+        placed = [images[k].file_name for k in match_images(found, images).index]
+        assert placed == [f"images/{folder}/{n}.png" for n in (2, 1)]
+
+
 def test_lists_that_were_written_on_windows_are_read(write):
     """With a mark in front, its ends of lines and its separators; no image is lost."""
     files = {f"images/{name}.png": IMAGE for name in "abc"}
