@@ -337,7 +337,7 @@ class Reach(NamedTuple):
     n : int
         Number of boxes on such images.
     n_beyond : int
-        Those that end more than `BEYOND` times the side of their image from its left or its top.
+        Those that reach beyond an edge of their image by more than 2 % of its side (`BEYOND`).
     farthest : ndarray of shape (2,), float64
         Largest right and bottom edge, as shares of the width and the height of the image; 0 without
         boxes.
@@ -406,8 +406,8 @@ def check_pixels(
     for start in range(0, len(boxes), AT_ONCE):
         part, limits = boxes[start:][:AT_ONCE], sizes[image[start:][:AT_ONCE]]
         farthest = np.maximum(farthest, (part[:, 2:] / limits).max(axis=0))
-        right, bottom = (part[:, 2:] > BEYOND * limits).T
-        n_beyond += int((right | bottom).sum())
+        beyond = (part[:, 2:] > BEYOND * limits) | (part[:, :2] < (1 - BEYOND) * limits)
+        n_beyond += int(beyond.any(axis=1).sum())
         x_beyond, y_beyond = ((part[:, :2] + part[:, 2:]) / 2 > limits).T
         n_centres += int((x_beyond | y_beyond).sum())
     if n_beyond > OUTSIDE * n and n_centres > MANY_CENTRES * n:

@@ -287,6 +287,23 @@ def test_boxes_of_a_smaller_copy_of_the_images_are_named(scale, codes, tmp_path)
     assert [notice.code for notice in read.left_out] == codes
 
 
+@pytest.mark.parametrize("side", ["left", "top", "right", "bottom"])
+def test_boxes_beyond_any_edge_are_counted(side, tmp_path):
+    """Mirrored images have the same warning: those beyond the left and the upper edge had none."""
+    bbox = {
+        "left": [-5, 40, 20, 9],
+        "top": [90, -3, 20, 9],
+        "right": [185, 40, 20, 9],
+        "bottom": [90, 94, 20, 9],
+    }
+    places = [bbox[side], [-4, -2, 208, 104]]  # the second reaches 2 % beyond all, and no more
+    rows = [{"image_id": 0, "category_id": 1, "score": 0.5, "bbox": place} for place in places]
+    images = [LabelledImage("0", "0.jpg", (100, 200))]
+    read = read_predictions(_rewritten(tmp_path, rows), images=images, numbers=NUMBERS)
+    (notice,) = read.left_out
+    assert notice.code == "boxes-beyond-images" and notice.endswith(": 1")
+
+
 def test_boxes_that_this_software_wrote_may_lie_in_a_corner():
     """It wrote them in pixels of the images: a fixed camera sees its road in one corner."""
     places = np.arange(190.0)
