@@ -206,6 +206,13 @@ def test_forty_kills_at_drawn_times_lose_and_double_no_image(tmp_path):
     assert rows["file_name"].tolist() == [f"{k}.png" for k in range(n)]
 
 
+def test_kept_arrays_of_another_shape_are_other_images(tmp_path):
+    for size in ((48, 64), (64, 48)):  # of the same bytes
+        images, kept = [np.zeros((*size, 3), np.uint8)], tmp_path / "kept"
+        found = autoeval.detect(bright(), images, tmp_path / "boxes.parquet", work_dir=kept)
+        assert found.images[0].size == size
+
+
 def test_what_is_refused(street, tmp_path):
     with pytest.raises(InputError, match=r"ends in \.parquet"):
         autoeval.detect(bright(), street, tmp_path / "boxes.json")

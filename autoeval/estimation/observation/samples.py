@@ -124,8 +124,10 @@ class UnlabelledSamples:
             Position of the image.
         """
         image = self.images[index]
-        path = getattr(image, "path", None)
-        return path_stamp(path) if path else hashlib.sha256(image.read().tobytes()).hexdigest()
+        if path := getattr(image, "path", None):
+            return path_stamp(path)
+        pixels = image.read()
+        return hashlib.sha256(repr(pixels.shape).encode() + pixels.tobytes()).hexdigest()
 
     def unread(self, index: int) -> Sample:
         """Return the name of an image, and no pixels.
