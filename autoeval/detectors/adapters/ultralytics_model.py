@@ -16,7 +16,7 @@ from autoeval.detectors.adapters import chosen, in_batches, needs, usable_device
 from autoeval.detectors.black_box import BlackBoxDetector, word_list
 from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
 from autoeval.detectors.settings import hash_weights
-from autoeval.errors import DownloadError, InputError
+from autoeval.errors import DownloadError, InputError, first_line
 
 EXTRA = "ultralytics"
 PACKAGE = "ultralytics"
@@ -110,7 +110,7 @@ def from_ultralytics(
     Raises
     ------
     InputError
-        If the model is neither, or there is no such option.
+        If the model is neither, there is no such option, or it does not run with them.
     """
     from ultralytics.utils.callbacks import get_default_callbacks
 
@@ -142,7 +142,13 @@ def from_ultralytics(
         boxes = [result.boxes.cpu().numpy() for result in results]
         return [b.xyxy for b in boxes], [b.conf for b in boxes], [b.cls for b in boxes]
 
-    find([np.zeros((32, 32, 3), np.uint8)])  # makes the copy of the network that `predict` runs
+    try:
+        find([np.zeros((32, 32, 3), np.uint8)])  # makes the copy of the network that `predict` runs
+    except Exception as error:  # an option of another type, memory: it fails in any way
+        raise InputError(
+            f"Ultralytics cannot run {type(model.model).__name__} with {settings}: "
+            f"{first_line(error)}"
+        ) from error
     return BlackBoxDetector(
         in_batches(find, place),
         word_list(model.names),
