@@ -25,6 +25,7 @@ from autoeval.accuracy.measures import OperatingPoint, RankedDetections, image_c
 from autoeval.boxes import Boxes, over_threshold
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelSet
+from autoeval.io.predictions.category_words import known_spellings
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.category_estimates import (
     CategoryEstimates,
@@ -677,6 +678,10 @@ def labelled_part(
     InputError
         As `match_labels` and `drawn_by_plan`.
     """
+    if words:  # categories that are spelt otherwise than those of the plan
+        names = [*plan.found.categories, *(() if plan.rest is None else plan.rest.categories)]
+        spelt = known_spellings({*words.values()}, names)
+        words = {word: spelt.get(name, name) for word, name in words.items()}
     chosen = on_all_categories if at_threshold else on_labelled_categories
     plan, warnings = chosen(plan, labels, words)
     plan = plan if planned else replace(plan, sizes=None)
