@@ -167,7 +167,8 @@ def place_images(
         raise InputError(
             f"{len(several)} of {len(in_file)} images of the predictions could each be several of "
             f"{where} ({listed(several)}): file names repeat in its folders. Write the path of the "
-            "image as 'file_name', or give the labels of one split or folder alone."
+            "image as 'file_name' (`autoeval detect` does on the folder that holds them all), or "
+            "give the labels of one split or folder alone."
         )
     placed = np.unique(matches.index[matches.index >= 0])
     covered = len(placed) >= FEWEST_PLACED * len(images)
