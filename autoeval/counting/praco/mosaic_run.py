@@ -423,12 +423,12 @@ def _is_answered(cell: Cell | None, asked: Mapping[str, str]) -> bool:
 def _made_of(
     counting_set: CountingSet, recipes: Sequence[MosaicRecipe]
 ) -> dict[tuple[str, str, str], str]:
-    """Return what changes with the files of both images of a mosaic, or with the true points."""
+    """Return what changes with both images of a mosaic, or with the true points or their frame."""
     paths, images = counting_set.paths, counting_set.by_id
     names = {name for r in recipes for name in (r.positive, r.negative)}
     stamps = {name: stamp_of(paths.get(name)) for name in names}
     points = {
-        name: crc32(images[name].points[images[name].category].tobytes())
+        name: f"{crc32(images[name].points[images[name].category].tobytes())} {images[name].size}"
         for name in {r.positive for r in recipes} & set(images)
     }
     return {

@@ -154,6 +154,10 @@ def test_what_has_changed_is_asked_again(fsc147, counting_set, negatives, mosaic
     )
     assert {name.split()[0] for name, _ in counter.asked} == {changed[0].image_id}
     assert len(table) == len(recipes)
+    changed[1] = replace(changed[1], size=(768, 1000))  # the frame that its points are in
+    framed, counter = replace(counting_set, images=tuple(changed)), stub_counter()
+    table = run_mosaic_test(PromptedCounter(counter), framed, recipes, fsc147.parent)
+    assert {name.split()[0] for name, _ in counter.asked} == {changed[1].image_id}
 
 
 def test_an_image_of_another_class_is_asked_about_again(
