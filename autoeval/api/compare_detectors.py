@@ -222,6 +222,7 @@ def compare(
         for folder, name in zip(folders, fits, strict=True)
         if isinstance(folder, str | os.PathLike)
     }
+    by_folder |= {name: name for name in fits}  # a name goes before the folder of another one
     if reference:
         of_run |= {"reference": reference, "reference_names": reference_names}
     boxes = _boxes(fits, items, of_files, of_run)

@@ -470,6 +470,16 @@ def test_a_known_accuracy_brings_the_other_one_to_the_truth(world):
         compared(world, known={"weak": 31.2})
 
 
+def test_a_name_goes_before_the_folder_of_another_detector(world, monkeypatch):
+    monkeypatch.chdir(world)
+    turned, files = {"weak": "strong", "strong": "weak"}, site_predictions(world, "strong", "weak")
+    result = compare(turned, files, images=site_labels(world), known={"weak": 0.5})
+    assert result.known == "weak"
+    result = compare(turned, files, images=site_labels(world), trained_here=["weak"])
+    (warning,) = [w for w in result.warnings if w.code == "trained-on-these-images"]
+    assert warning.startswith("weak: ")
+
+
 def test_a_known_accuracy_among_three_detectors(world, tmp_path):
     """Their differences stay as they are; the third finds three quarters of what the first does."""
     files = site_predictions(world, "weak", "strong", "weak")
