@@ -265,6 +265,7 @@ def plan_labels(
     if other_fit is None:
         return plan_in_folder(fitted, estimated, folder, request, prelabel=prelabel)
     from autoeval.comparison.paired_labels import plan_difference
+    from autoeval.io.image_lists import STANDARD_INPUT
 
     assert estimated.site is not None
     boxes, keep = compare_predictions, None
@@ -277,9 +278,14 @@ def plan_labels(
         of_run = (*HOW_IT_RUNS, *(OF_REFERENCE if of_other else ()))
         boxes = detector_of_fit(other_fit, {name: site.get(name) for name in of_run})
         keep = boxes and boxes.keeping(folder and folder / "compared")
+    images = site.get("images")
+    if isinstance(images, str) and images == STANDARD_INPUT:  # which the first one has read
+        images = estimated.site.images or estimated.site.boxes.images
+    elif compare_predictions is None:
+        images = found_images(site)
     other_site = other_fit.read_site(
         boxes,
-        images=found_images(site) if compare_predictions is None else site.get("images"),
+        images=images,
         categories=site.get("categories"),
         present=site.get("present") or (),
         keep=keep,

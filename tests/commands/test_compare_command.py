@@ -74,6 +74,15 @@ def test_a_list_on_standard_input_is_read_once_for_all_detectors(
     assert results[1]["comparison"]["n_images"] == 80
     of_file, of_input = (result["gate"]["label_command"] for result in results)
     assert of_file and of_input is None  # nothing would be there to read again
+    plan = ["label", "plan", "--estimator", str(world / "weak"), "--predictions", files[0]]
+    plan += ["--compare", str(world / "strong"), "--compare-predictions", files[1], "--n", "10"]
+    for images in (str(tmp_path / "names.txt"), "-"):
+        monkeypatch.setattr("sys.stdin", io.StringIO(names))
+        folder = tmp_path / f"plan{len(images)}"
+        assert main([*plan, "--images", images, "--work-dir", str(folder)]) == 0
+        results.append(json.loads((folder / "result.json").read_text()))
+    assert results[2]["drawn"] == results[3]["drawn"]
+    assert results[2]["half_width"] == results[3]["half_width"]
 
 
 @pytest.mark.parametrize("of", ["strong", "{}/strong"])
