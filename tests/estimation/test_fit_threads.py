@@ -22,7 +22,7 @@ def threads():
         (
             "_check_same_detector",
             fitting.join_fits,
-            dict.fromkeys("ab", SimpleNamespace(context_={})),
+            dict.fromkeys("ab", SimpleNamespace(context_={"detector": {}})),
         ),
     ],
 )
