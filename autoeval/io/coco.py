@@ -390,7 +390,10 @@ def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any
         ids = {name: int(name) for name in image_ids}
         if len({*ids.values()}) < len(ids):
             ids = {name: name for name in image_ids}
-    categories = {name: number for number, name in enumerate(labels.categories, 1)}
+    numbers: Sequence[int] = range(1, len(labels.categories) + 1)
+    if labels.numbers and all(map(str.isdecimal, labels.numbers)):  # those that predictions have
+        numbers = [int(number) for number in labels.numbers]
+    categories = dict(zip(labels.categories, numbers, strict=True))
     images = []
     for image in labels.images:
         if image.size is None and with_sizes:

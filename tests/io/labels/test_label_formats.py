@@ -144,6 +144,19 @@ def test_ids_that_are_numbers_stay(write, tmp_path):
     assert read_coco(tmp_path / "b.json").images[0].image_id == "7"
 
 
+def test_numbers_of_categories_stay(tmp_path):
+    """Predictions of these labels have them: 35 had no word any more, and 2 was another one."""
+    document = {
+        "images": [{"id": 1, "file_name": "a.jpg", "height": 20, "width": 40}],
+        "categories": [{"id": 35, "name": "car"}, {"id": 2, "name": "bus"}],
+        "annotations": [{"image_id": 1, "category_id": 35, "bbox": [1, 2, 3, 4]}],
+    }
+    write_coco(read_coco(document), tmp_path / "out.json")
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written["categories"] == document["categories"]
+    assert [entry["category_id"] for entry in written["annotations"]] == [35]
+
+
 def test_what_nobody_looked_for_stays_so(tmp_path):
     """Of LVIS: boxes of a dog are ignored in image 7, and wrong in image 8."""
     document = json.loads(COCO)
