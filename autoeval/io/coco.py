@@ -397,7 +397,10 @@ def coco_document(labels: LabelSet, *, with_sizes: bool = True) -> dict[str, Any
     images = []
     for image in labels.images:
         if image.size is None and with_sizes:
-            raise InputError(f"{labels.path}: image {image.image_id} has no height and width.")
+            raise InputError(
+                f"{labels.path}: image {image.image_id} has no height and width. Name the folder "
+                "of the images, whose files have them: `img_dir`, in a command --img-dir FOLDER."
+            )
         entry: dict[str, Any] = {"id": ids[image.image_id], "file_name": image.file_name}
         if image.size is not None:
             entry["height"], entry["width"] = image.size
