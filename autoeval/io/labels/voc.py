@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from xml.etree import ElementTree
@@ -242,7 +243,8 @@ def _of_split(pairs: LabelPairs, folder: Path, split: str) -> LabelPairs:
     folder : Path
         With ``ImageSets``.
     split : str
-        Name of the list. Its lines are stems of images, in lists of a category with a number.
+        Name of the list. Its lines are stems or paths of images, in lists of a category with a
+        number.
 
     Raises
     ------
@@ -252,24 +254,32 @@ def _of_split(pairs: LabelPairs, folder: Path, split: str) -> LabelPairs:
     path = folder / "ImageSets" / "Main" / f"{split}.txt"
     if not path.is_file():
         raise InputError(f"No list of split {split!r}: expected {path}.")
-    lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
-    stems = {Path(name).stem for name in (*pairs.labelled, *pairs.unlabelled)}
-    wanted = set[str]()
-    for line in filter(None, lines):
-        names = (without_suffix(PurePath(name).name) for name in (line, line.split()[0]))
-        wanted.add(next((name for name in names if name in stems), line))
-    lost = [printable(stem) for stem in sorted(wanted - stems)]
-    if len(lost) == len(wanted):
+    names = [*pairs.labelled, *pairs.unlabelled]
+    places: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        places[without_suffix(PurePath(name).name)].append(name)
+    places |= {without_suffix(name): [name] for name in names}  # a whole path is no other's end
+    lines = {line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()} - {""}
+    wanted, lost = set[str](), list[str]()
+    for line in sorted(lines):
+        written = [without_suffix(text) for text in (line, line.split()[0])]
+        keys = [key for text in written for key in (text, PurePath(text).name)]
+        key = next((key for key in keys if key in places), None)
+        if key is None:
+            lost.append(printable(line))
+        else:
+            wanted.update(places[key])
+    if not wanted:
         raise InputError(
-            f"None of the {len(wanted)} images of {path} ({listed(lost, 3)}) is in "
+            f"None of the {len(lines)} images of {path} ({listed(lost, 3)}) is in "
             f"{printable(pairs.img_dir)}: check both, or name the folder of the images."
         )
     text = f"images that {path.name} lists and that are not there: {len(lost)} ({listed(lost)})"
     missing = (Notice("split-paths-missing", text, severity="note"),) if lost else ()
     return replace(
         pairs,
-        labelled={name: f for name, f in pairs.labelled.items() if Path(name).stem in wanted},
-        unlabelled=tuple(name for name in pairs.unlabelled if Path(name).stem in wanted),
+        labelled={name: f for name, f in pairs.labelled.items() if name in wanted},
+        unlabelled=tuple(name for name in pairs.unlabelled if name in wanted),
         warnings=(*pairs.warnings, *missing),
     )
 

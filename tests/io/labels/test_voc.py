@@ -133,6 +133,22 @@ def test_images_that_a_split_lists_and_that_are_not_there_are_named(write, lines
     assert bool(missing) == bool(lost) and all(lost in text for text in missing)
 
 
+@pytest.mark.parametrize("ends", ["", ".jpg", "  1"])
+def test_a_split_that_lists_paths_has_no_images_of_equal_names_in_other_folders(write, ends):
+    names = ("1", "cam1/1", "cam1/2", "cam2/1", "cam2/3")
+    folder = write(
+        {f"JPEGImages/{name}.jpg": IMAGE for name in names}
+        | {f"Annotations/{name}.xml": annotation() for name in names}
+        | {"ImageSets/Main/val.txt": f"cam1/1{ends}\ncam1/2{ends}\n"}
+        | {"ImageSets/Main/test.txt": f"1{ends}\n3{ends}\n"}
+    )
+    listed = {
+        split: [image.image_id for image in load_labels(folder, split=split).images]
+        for split in ("val", "test")
+    }
+    assert listed == {"val": ["cam1/1.jpg", "cam1/2.jpg"], "test": ["1.jpg", "cam2/3.jpg"]}
+
+
 def test_a_split_none_of_whose_images_is_there_is_refused(write):
     folder = write({**PLACES, "Annotations/a.xml": annotation(), "ImageSets/Main/val.txt": "x\ny"})
     with pytest.raises(InputError, match=r"None of the 2 images of .*val\.txt"):
