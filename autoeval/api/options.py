@@ -435,7 +435,8 @@ def _reference(options: Mapping[str, Any]) -> Any:
     from autoeval.words import listed
 
     references = options.get("reference")
-    references = [references] if isinstance(references, str | os.PathLike) else references
+    if references is not None and not isinstance(references, list | tuple):
+        references = [references]
     if not references:
         refuse_given(options, "goes with --reference", ("reference_checkpoint", "reference_names"))
         return None

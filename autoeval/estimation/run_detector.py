@@ -89,7 +89,7 @@ class Detector:
         A name as `DetectorSpec` describes it; or a detector that is loaded already, such as a
         `BlackBoxDetector`, Ultralytics' `YOLO`, a detection module of torchvision, or a pair of
         model and processor of transformers.
-    reference : str, DetectorSpec or Reference, optional
+    reference : DetectorSpec, loaded detector, path-like or Reference, optional
         A stronger detector, or the path of its predictions: agreement with it becomes a score.
     batch_size, num_workers : int, optional
         How many images are read ahead together, and in how many threads; see

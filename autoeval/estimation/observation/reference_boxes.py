@@ -18,6 +18,7 @@ import numpy as np
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.detections import Detections
+from autoeval.detectors.adapters import wrap_object
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.io.find_images import file_name_of
@@ -197,7 +198,7 @@ def load_reference(reference: Any) -> Reference | None:
 
     Parameters
     ----------
-    reference : DetectorSpec, path-like, Reference, list of one of these, or None
+    reference : DetectorSpec, path-like, detector, Reference, list of one of these, or None
         None, and an empty list, for no reference.
 
     Raises
@@ -217,7 +218,8 @@ def load_reference(reference: Any) -> Reference | None:
         return DetectorReference(reference(), load=reference)
     if isinstance(reference, str | os.PathLike):
         return PredictionsReference(Path(reference))
-    return reference
+    detector = reference if hasattr(reference, "observe") else wrap_object(reference)
+    return reference if detector is None else DetectorReference(detector)
 
 
 def _lookup_of(words: Sequence[str], task: Task) -> np.ndarray:

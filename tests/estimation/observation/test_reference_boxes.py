@@ -175,6 +175,15 @@ def test_a_detector_that_is_run_loads_its_reference_once(tmp_path):
     assert none.loaded_reference is None and run.loaded_reference is reference
 
 
+def test_a_reference_that_is_loaded_is_run():
+    """Its ``find`` was taken for that of a `Reference`."""
+    loaded = BrightnessDetector()
+    of_options = given_boxes_of(None, {"detector": BrightnessDetector(), "reference": loaded})
+    for run in (Detector(BrightnessDetector(), reference=loaded), of_options):
+        assert isinstance(run.loaded_reference, DetectorReference)
+        assert run.loaded_reference.detector is loaded
+
+
 @pytest.mark.parametrize("as_folder", [True, False])
 def test_predictions_teach_as_their_detector_does(table, tmp_path, as_folder):
     labels, images = table
