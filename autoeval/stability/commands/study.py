@@ -306,6 +306,8 @@ def read_settings(words: Sequence[str], defaults: Mapping[str, Any]) -> dict[str
             raise InputError(
                 f"Expected --set {name}= as {_text(default)!r} is but got {text!r}."
             ) from error
+        if type(default) is int and key not in PASS and values[key] < 1:  # a pass checks its own
+            raise InputError(f"Expected --set {name}= as a number from 1 but got {text}.")
     return {
         key: () if value in NOTHING else None if value == "" else value
         for key, value in values.items()

@@ -134,6 +134,15 @@ def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
             assert read[setting] == default, setting
 
 
+@pytest.mark.parametrize("word", ["draws=0", "draws=-1", "most=0"])
+def test_a_number_of_a_setting_is_one_or_more(word):
+    """Without a draw the table was empty, and without a panel the picture a traceback."""
+    name = word.partition("=")[0]
+    with pytest.raises(InputError, match=rf"--set {name}= as a number from 1"):
+        read_settings([word], {"draws": 20, "most": 12})
+    assert read_settings([f"{name}=1"], {name: 20}) == {name: 1}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
