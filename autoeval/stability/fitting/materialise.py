@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ _COLOURS = ((255, 220, 0), (0, 220, 255), (255, 80, 200), (120, 255, 80))
 _WIDTH = 3.2  # of a cell, inches
 _HEIGHT = 2.7
 _CAPTION = 0.6  # height of the text in it
+LONGEST_NAME = 200  # characters of a file name, of which file systems take 255
 
 
 def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) -> tuple[str, ...]:
@@ -93,7 +95,10 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
 
 
 def _write_image(sample: Sample, folder: Path) -> dict[str, Any]:
-    path = folder / f"{quote(sample.image_id, safe='')}.png"
+    name = quote(sample.image_id, safe="")
+    if len(name) > LONGEST_NAME:  # as of ids in Japanese, each sign of which takes nine
+        name = hashlib.sha256(name.encode()).hexdigest()
+    path = folder / f"{name}.png"
     done, content = cv2.imencode(".png", sample.image)
     assert done, "OpenCV encodes every 8-bit image as PNG"
     with atomic_path(path) as temporary:

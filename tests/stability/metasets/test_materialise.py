@@ -48,6 +48,17 @@ def test_what_is_written_reads_back_the_same(sample_set, tmp_path):
         assert old.iscrowd.tolist() == new.iscrowd.tolist()
 
 
+def test_ids_may_be_longer_than_names_of_files(street, tmp_path):
+    """Each Japanese sign takes nine characters of a quoted name, of which file systems take 255."""
+    folder = "交差点の監視カメラ/二〇二四年一月の画像/" * 2
+    images = tuple(replace(image, image_id=f"{folder}{k}") for k, image in enumerate(street.images))
+    named = replace(street, images=images)
+    materialise(SampleSet(named, own_images(named)), tmp_path / "out")
+    written = load_seed_set("b", tmp_path / "out" / "annotations.json", tmp_path / "out", ["car"])
+    assert [image.image_id for image in written.images] == [image.image_id for image in images]
+    assert len({image.path for image in written.images}) == len(images)
+
+
 def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
