@@ -153,6 +153,9 @@ def _in_folder(folder: Path, every: str | None) -> FoundImages:
     ]
     rest = [name for name in kept if suffix_of(name) not in taken]
     if not images:
+        for name in rest:
+            if suffix_of(name) in VIDEOS:
+                video_frames(folder / name, every, printable(name))  # says that frames are named
         load_image_folder(folder)  # says what was expected
     return FoundImages(tuple(images), tuple(_skipped(rest, hidden)))
 

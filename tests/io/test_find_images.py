@@ -53,6 +53,14 @@ def test_a_folder_names_what_is_passed_over(site):
     )
 
 
+def test_a_folder_of_videos_alone_says_that_frames_are_named(site):
+    """It was refused as one without an image, as if videos were not read."""
+    for name in ("a.jpg", "b/2.png", "b/10.png"):
+        (site / name).unlink()
+    with pytest.raises(InputError, match=r"f\.avi is a video: say with --every"):
+        find_images(site)
+
+
 def test_videos_of_a_folder_are_taken_where_a_step_is_given(site):
     found = find_images(site, every="1s")
     assert names(found) == ["a.jpg", "b/2.png", "b/10.png", "f.avi#0", "f.avi#5"]
