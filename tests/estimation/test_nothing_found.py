@@ -175,15 +175,15 @@ def test_what_was_left_out_is_named_where_nothing_is_found():
 
 
 def test_what_a_single_label_does_not_show_is_a_dash():
-    """Nothing is found, and one image has labels: recall has no error, and is not given."""
+    """No box is over the threshold, and one image has labels: precision is not defined."""
     labels, boxes = rows_of_cars()
-    fitted = autoeval.fit(labels, boxes, target="recall", score_thr=0.3)
+    fitted = autoeval.fit(labels, boxes, target="precision", score_thr=0.3)
     low = [{**box, "score": 0.021 + 0.0001 * k} for k, box in enumerate(boxes)]
-    one = {**labels, "images": labels["images"][:1], "annotations": labels["annotations"][:2]}
-    estimated = fitted.estimate_with_labels(fitted.predict(low, images=labels), one)
+    plan = fitted.plan_labels(fitted.predict(low, images=labels), n=1, everywhere=True)
+    estimated = autoeval.estimate_with_labels(plan, labels)
     assert np.isnan(estimated.value)
     text = labelled_text(estimated)
-    assert text.startswith("estimated recall@0.3: –, from 1 labelled image of ")
+    assert text.startswith("estimated precision@0.3: –, from 1 labelled image of ")
     assert "nan" not in text and "nan" not in labelled_page(estimated).render().split("<script")[0]
     assert "±5.02" in until_text(0.05, 0.0502, n=30, next_n=30)  # 5.0 is not reached by 5.0
     assert "nan" not in until_text(0.05, estimated.recommended.half_width(), n=11, next_n=11)
