@@ -82,6 +82,12 @@ def show_labelled(
         raise InputError(f"Expected --until above 0 but got {until:g}.")
     plan = Path(invocation.values["plan"])
     plan = plan.parent if plan.name == PLAN else plan
+    folder = Path(work_dir) if work_dir else plan / "estimate"
+    if folder.resolve() == plan.resolve():
+        raise InputError(
+            f"Expected --work-dir as another folder than {plan}, the plan's own, whose result.json "
+            "says what was drawn: leave it out."
+        )
     page = plan / "result.json"
     of_draw = loads(page.read_bytes()) if page.exists() else {}
     facts = of_draw.get("about", {})
@@ -99,7 +105,6 @@ def show_labelled(
     values = labelled_values(estimate, of_page, wanted)
     goal = None if until is None else until / 100
     print_result(labelled_text(estimate, reached, goal, verbose=verbose), values, as_json=json)
-    folder = Path(work_dir) if work_dir else plan / "estimate"
     written = labelled_page(estimate, of_page, reached, goal).write(folder / PAGE, values)
     if not json:
         step = larger_plan(of_draw, n) if n else ""

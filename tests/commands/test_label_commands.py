@@ -304,6 +304,19 @@ def test_the_next_step_of_an_unfinished_plan_is_to_label_what_it_drew(
     assert "label plan" not in capsys.readouterr().out
 
 
+def test_the_report_of_labels_does_not_replace_what_says_what_was_drawn(
+    world, plan, tmp_path, capsys
+):
+    assert main(plan) == 0
+    page = tmp_path / "site/result.json"
+    labels = labels_of(world / "new", drawn(tmp_path)[:5], tmp_path / "labels.json")
+    before = page.read_bytes()
+    for folder in ("site", "site/../site/"):
+        assert estimate(tmp_path, labels, "--work-dir", str(tmp_path / folder)) == 2
+        assert "--work-dir" in capsys.readouterr().err
+    assert page.read_bytes() == before
+
+
 def test_a_plan_may_be_named_by_its_file(world, plan, tmp_path):
     """After the number the command ended in an error, and wrote no page."""
     assert main([*plan, "--n", "6"]) == 0
