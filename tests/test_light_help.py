@@ -53,8 +53,9 @@ def test_what_docstrings_name_is_what_there_is():
     binnings = "|".join(BINNINGS)
     assert f"--binning {binnings}" in help_of("count evaluate", COMMANDS["count evaluate"])
     assert f"published ones: {', '.join(PUBLISHED)}." in said(evaluate)
-    defaults = {name: of.default for name, of in signature(evaluate).parameters.items()}
-    assert (defaults["gamma"], defaults["match_distance"]) == (PUBLISHED_GAMMA, DISTANCES)
+    near, far = (f"{distance:g}" for distance in DISTANCES)
+    assert f"cross-validation (default: {PUBLISHED_GAMMA})." in said(evaluate)
+    assert f"in pixels (default: {near} and {far})." in said(evaluate)
     assert f"(default: {mosaic_run.RELEASED_SEED})" in said(praco)
     assert f"(default: {mosaic_run.LAYOUTS[0]})" in said(praco)
     assert f"One or more of {', '.join(task_run.TASKS)}." in said(ask_counters)

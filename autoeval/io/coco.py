@@ -94,7 +94,14 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
     n_turned = 0
     if isinstance(annotations, list):
         n_turned = sum(map(_is_turned, annotations))
-        warnings += _with_scores(annotations)
+        n_scored = sum(isinstance(e, dict) and e.get("score") is not None for e in annotations)
+        if n_scored > MOSTLY * len(annotations):
+            text = (
+                f"{n_scored} of {len(annotations)} labelled boxes have a score, as boxes of a "
+                "detector have: are they its predictions? Boxes are right where people have "
+                "labelled objects"
+            )
+            warnings.append(Notice("labels-with-scores", text))
     if isinstance(annotations, list) and not n_turned:
         boxes = _regular_boxes(annotations, images, categories)
     if boxes is None:  # one by one, which says what is wrong with which
@@ -231,16 +238,6 @@ def _box(
     if _is_turned(entry):
         xywh = around_turned(xywh, float(entry["attributes"]["rotation"]))
     return LabelledBox(image_id, categories[number], xywh, _is_crowd(entry))
-
-
-def _with_scores(entries: Sequence[Any]) -> tuple[Notice, ...]:
-    """Warn of labels most of which have a score: predictions, against which boxes are all right."""
-    n = sum(isinstance(entry, dict) and entry.get("score") is not None for entry in entries)
-    text = (
-        f"{n} of {len(entries)} labelled boxes have a score, as boxes of a detector have: are they "
-        "its predictions? Boxes are right where people have labelled objects"
-    )
-    return (Notice("labels-with-scores", text),) if n > MOSTLY * len(entries) else ()
 
 
 def _is_turned(entry: Any) -> bool:
