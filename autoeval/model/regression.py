@@ -310,7 +310,7 @@ class Regression:
         -------
         dict of str to ndarray
             With ``group``, ``source``, ``category`` and the scores of the target; where there is a
-            column `WORD` it is what effects of the fit go by.
+            column `WORD` it is what effects go by: the name, unless the fit knows the word alone.
         """
         table = with_target(rows, self.target)
         n = len(table["n_images"])
@@ -322,10 +322,12 @@ class Regression:
             category = np.full(n, self.categories_[0], object)
         table["category"] = category
         if WORD in table:  # a category that is only called otherwise has the effect of its word
-            known = {*self.categories_}
+            known, prior = {*self.categories_}, self.prior_
             table[WORD] = np.array(
                 [
-                    word if isinstance(word, str) and name not in known else name
+                    name
+                    if name in known or (word not in known and prior.of_category(name))
+                    else word
                     for name, word in zip(category, table[WORD], strict=True)
                 ],
                 object,

@@ -262,6 +262,20 @@ def test_a_category_that_is_only_called_otherwise_has_the_number_of_its_word(bot
     assert numbers[0] == numbers[1] and len(estimate.per_category) == 2
 
 
+def test_a_name_that_the_prior_knows_counts_where_the_fit_knows_neither_it_nor_the_word(sites):
+    """Persons are found less surely than cars, whatever a detector calls them."""
+    known, _, name, _ = sites
+    made = autoeval.fit(
+        known / LABELS, load_black_box(name), img_dir=known / IMAGES, categories={"car": []}
+    )
+    values = [
+        predict_by_files(made, sites, categories=categories).value
+        for categories in ({"person": ["bus"]}, ["bus"])
+    ]
+    effect = made.regression_.prior_.of_category("person")
+    assert effect < 0 and values[0] == pytest.approx(values[1] + effect, abs=1e-9)
+
+
 def test_a_named_category_is_that_of_the_fit_in_either_spelling(sites):
     """Of a fit of Bus where the detector says bus, bus was another category."""
     known, _, name, _ = sites
