@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ _CITYSCAPES_ENDING = "_gtFine_polygons.json"
 _CITYSCAPES_GROUP = "group"
 _KITTI = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "Tram", "Misc")
 _KITTI_IGNORED = "DontCare"
+_BEFORE_NUMBER = re.compile(r"\s+(?=[-+]?\.?\d)")
 
 
 def read_bdd100k(path: Path, img_dir: Path | None = None) -> LabelSet:
@@ -236,15 +238,14 @@ def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:
     for file in label_files(labels, ".txt"):
         with bad.item(printable(file)):
             lines = file.read_text(encoding="utf-8-sig").splitlines()
-            marked[f"{file.stem}.png"] = [
-                _kitti_box(line.split()) for line in lines if line.strip()
-            ]
+            marked[f"{file.stem}.png"] = [_kitti_box(line) for line in lines if line.strip()]
     return collect_labels(path, folder, marked, categories=_KITTI, warnings=bad.warnings())
 
 
-def _kitti_box(words: list[str]) -> Marked:
-    left, top, right, bottom = map(float, words[4:8])
-    category = ANY if words[0] == _KITTI_IGNORED else words[0]
+def _kitti_box(line: str) -> Marked:
+    word, *columns = _BEFORE_NUMBER.split(line.strip())  # a word may be of two, as "traffic light"
+    left, top, right, bottom = [float(column) for column in columns][3:7]
+    category = ANY if word == _KITTI_IGNORED else word
     return Marked(category, (left, top, right - left, bottom - top))
 
 

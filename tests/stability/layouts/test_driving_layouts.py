@@ -101,6 +101,14 @@ def test_kitti(write):
     assert len(written) == 1 + 8 and sum(entry["iscrowd"] for entry in written) == 8
 
 
+@pytest.mark.parametrize("score", ["", " 1.0"])
+def test_words_with_spaces_in_kitti(write, score):
+    text = kitti("traffic light", 1, 2, 11, 8) + score
+    folder = write({"image_2/1.png": IMAGE, "label_2/1.txt": text})
+    labels = load_labels(folder, layout="kitti")
+    assert boxes_of(labels) == [("1.png", "traffic light", (1, 2, 10, 6), False)]
+
+
 def test_exdark(write):
     text = "% bbGt version=3\nCar 1 2 10 6 0 0 0 0 0 0 0\nPeople 5 5 2 3 0 0 0 0 0 0 0\n"
     folder = write(
