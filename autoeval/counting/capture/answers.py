@@ -9,9 +9,9 @@ The policy, where an answer holds several numbers:
 3. There, the last sentence with the strongest cue: a final answer ("final count", "answer:", a
    box), a total ("in total", "the count is"), a conclusion ("so", "=", "making").
    In that sentence the number after the last "=" counts, else the first after the cue ("in total"
-   looks back), else the last. Without any cue it is a number alone in the first line, else the
-   last sentence that gives a number, but for smaller ones of the same things ("12 eggs. Two are
-   brown. No eggs are broken.").
+   looks back), else the last. Without any cue it is the only number that is a line alone, if it is
+   the first number, else the last sentence that gives a number, but for smaller ones of some of
+   the same things ("12 eggs. Two are brown. No eggs are broken.").
 4. Numbers of parts (visible, hidden, "of which") and of places ("on the left") decide where there
    is no other, and only if they agree, or one is the sum of the others. Numbers of rows never do,
    nor two kinds that nobody added ("5 red and 7 blue dots"), nor several rows of a list, unless
@@ -129,8 +129,10 @@ _ALSO = r"\b(?:also|as\s+well\s+as|additionally|besides|in\s+addition)\b"
 _SOME = (  # "12 eggs. Two are brown"
     r"\W*(?:(?:of|among)\s+(?:these|those|them)\W+)?(?:(?:only|just|about|at\s+least|the\s+other)\s+)?"
     rf"{N}\s+"
-    r"(?:of\s+(?:these|those|them)\s+)?(?:are|is|were|was|have|has|appears?|looks?|seems?)\b"
+    r"(?:of\s+(?:these|those|them)\s+)?"
+    r"(?:are|were|have|appear|look|seem|(?P<one>is|was|has|appears|looks|seems))\b"
 )
+_PICTURED = r"(?:\s+(?:(?:in|on)\s+(?:the|this)\s+(?:image|picture|photo|scene)|here))?\W*$"
 _VERB = r"\b(?:is|are|was|were|be|there|counts?|counted|see|it['’]?s|that['’]?s|have|has|shows?)\b"
 
 
@@ -261,24 +263,35 @@ def _weigh(deciding: Sequence[_Choice], sentences: Sequence[_Sentence]) -> Extra
     for mention in (choice.mention for choice in deciding[:-1]):
         if mention.value == 0 and mention.noun and last.mention.noun not in ("", mention.noun):
             return Extraction(0, "none")  # "no elephants", whatever else there is
-    if re.fullmatch(rf"[^\w?]*{N}[^\w?]*", deciding[0].sentence.text):
+    alone = [c for c in deciding if re.fullmatch(rf"[^\w?]*{N}[^\w?]*", c.sentence.text)]
+    if alone == deciding[:1]:
         return _settle(deciding[0].mention, _RULES[_LAST])  # "12", and then how
     chosen = deciding[0]
     for choice in deciding[1:]:
-        if not _of_some(choice, chosen.mention):
+        if not _of_some(choice, chosen):
             chosen = choice
     return _settle(chosen.mention, _RULES[_LAST])
 
 
-def _of_some(choice: _Choice, earlier: Mention) -> bool:
+def _of_some(choice: _Choice, before: _Choice) -> bool:
     """Whether a number is of some of what was counted before, or of what is there besides."""
-    mention, text = choice.mention, choice.sentence.text
+    mention, text, earlier = choice.mention, choice.sentence.text, before.mention
     named = "" not in (earlier.noun, mention.noun)
     other = named and earlier.noun != mention.noun
     if other and re.search(_ALSO, text, _FLAGS):
         return True  # "35 coins. There is also a pen"
-    some = (named and not other) or re.match(_SOME, text, _FLAGS)
-    return bool(some) and (mention.value or 0) < (earlier.value or 0)  # "12 eggs. Two are brown"
+    if mention.value and named and _behind(choice) == _behind(before):
+        return False  # "12 eggs in the image. I can clearly see 11 eggs."
+    some = re.match(_SOME, text, _FLAGS)
+    if some and some["one"] and mention.value != 1:
+        return False  # "12 eggs. 11 looks right"
+    alike = some or (named and not other)
+    return bool(alike) and (mention.value or 0) < (earlier.value or 0)  # "12 eggs. Two are brown"
+
+
+def _behind(choice: _Choice) -> str:
+    """Return what follows a number in its sentence, but for words that all objects share."""
+    return re.sub(_PICTURED, "", choice.sentence.text[choice.mention.end :].lower())
 
 
 def _of_parts(sentences: Sequence[_Sentence]) -> Extraction:
