@@ -14,7 +14,7 @@ import pandas as pd
 from autoeval.counting.counters import CountResult
 from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.measures.game import read_density
-from autoeval.counting.praco.data import NO_OBJECT, NOT_ASKED, CountingSet
+from autoeval.counting.praco.data import NO_OBJECT, NOT_ASKED, CountedImage, CountingSet
 from autoeval.counting.praco.mosaic_run import (
     ask_once,
     count_matrix,
@@ -335,7 +335,7 @@ def _localised(
     """
     rows, predicted, true = [], [], []
     for image in counting_set.kept:
-        frame = image.size or read_image(image.path).shape[:2]
+        frame = _frame(image)
         height, width = sizes.get(image.image_id) or frame
         scale = [width / frame[1], height / frame[0]]
         for name, points in image.points.items():
@@ -346,6 +346,11 @@ def _localised(
     shape = (len(rows), 4**divisions)
     measured = localised(np.reshape(predicted, shape), np.reshape(true, shape))
     return pd.concat([pd.DataFrame(rows, columns=["image", "class"]), measured], axis=1)
+
+
+def _frame(image: CountedImage) -> tuple[int, ...]:
+    """Return height and width that the true points are in."""
+    return image.size or image_size(image.path) or read_image(image.path).shape[:2]
 
 
 def tiles_on_file(
@@ -385,8 +390,8 @@ def tiles_on_file(
             if path.is_file() and stems[stem] == 1:
                 density = read_density(path)
                 result = CountResult(float("nan"), density=density)
-                size = image.size or density.shape
-                tiles[image.image_id, name] = tile_counts(result, *size, divisions=divisions)
+                frame = _frame(image)
+                tiles[image.image_id, name] = tile_counts(result, *frame, divisions=divisions)
             else:
                 missing.append(path.name)
     text = (

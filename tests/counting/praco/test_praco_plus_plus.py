@@ -18,6 +18,7 @@ from autoeval.counting.praco.mosaic_run import (
 )
 from autoeval.counting.praco.plus_plus import (
     evaluate_multi_class,
+    evaluate_multi_class_file,
     plus_plus,
     plus_plus_by_image,
     tiles_on_file,
@@ -89,7 +90,8 @@ def test_a_map_is_of_no_image_whose_name_another_shares(tmp_path):
     np.save(tmp_path / "1_a.npy", np.ones((8, 8)))
     np.save(tmp_path / "2_a.npy", np.ones((8, 8)))
     points = {"a": np.zeros((1, 2))}
-    images = tuple(CountedImage(n, Path(n), points) for n in ("x/1.jpg", "y/1.jpg", "y/2.jpg"))
+    names = ("x/1.jpg", "y/1.jpg", "y/2.jpg")
+    images = tuple(CountedImage(name, Path(name), points, (8, 8)) for name in names)
     tiles, notes = tiles_on_file(tmp_path, CountingSet("all", ("a", "b"), images), 1)
     assert tiles == {("y/2.jpg", "a"): [16.0] * 4}
     assert len(notes) == 1 and "2 classes" in notes[0]
@@ -125,6 +127,22 @@ def test_a_counter_without_mistakes_has_no_localised_error(tmp_path, cell):
 
     counted = PromptedCounter(FunctionCounter(places, name="f"))
     measures = evaluate_multi_class(counted, data, tmp_path / "f", settings={}).measures()
+    assert measures["localised MAE macro"] == 0
+
+
+@pytest.mark.parametrize("size", [None, (375, 500)])
+def test_tiles_of_maps_on_file_are_those_of_the_image_where_no_frame_is_stated(tmp_path, size):
+    """375 rows are 47 of a map: 3 tiles of 93 end at rows 12, 23, 35, and a quarter of 47 is 11."""
+    cv2.imwrite(str(tmp_path / "1.png"), np.zeros((375, 500, 3), np.uint8))
+    points = np.array([[10.0, 91.0], [10, 180]])  # map rows 11 and 22
+    image = CountedImage("1.png", tmp_path / "1.png", {"a": points}, size)
+    density = np.zeros((47, 63))
+    density[[11, 22], 1] = 1
+    (tmp_path / "density_maps").mkdir()
+    np.save(tmp_path / "density_maps" / "1_a.npy", density)
+    (tmp_path / "counts.csv").write_text("image,a,b\n1.png,2,0\n")
+    data = CountingSet("all", ("a", "b"), (image,))
+    measures = evaluate_multi_class_file(tmp_path / "counts.csv", "m", data).measures()
     assert measures["localised MAE macro"] == 0
 
 
