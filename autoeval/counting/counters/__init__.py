@@ -140,8 +140,9 @@ def as_result(answer: Any, name: str, context: Context = None) -> CountResult:
     ----------
     answer : CountResult, float, array-like, str or None
         A number; points (N, 2) as xy in pixels, none for an empty array; a density map (H, W) whose
-        sum is the count, more than 5 wide (6 with no value over 1); the text of an answer; None for
-        a skipped one. A density map may be a tensor and have leading dimensions of 1.
+        sum is the count, more than 5 wide (6 with no value over 1; narrower ones as a
+        `CountResult`); the text of an answer; None for a skipped one. A density map may be a tensor
+        and have leading dimensions of 1.
     name : str
         Of the counter, for messages.
     context : mapping, optional
@@ -185,8 +186,8 @@ def as_result(answer: Any, name: str, context: Context = None) -> CountResult:
     if density.shape[1] <= _WIDEST_TABLE or with_classes:
         raise InputError(
             f"The counter {name} returned an array of shape {array.shape}, which may be a table of "
-            "boxes or of points with scores: expected points (N, 2), a wider density map, or for "
-            "boxes CountResult(len(boxes), boxes=boxes)."
+            "boxes or of points with scores: expected points (N, 2), a wider density map, "
+            "CountResult(len(boxes), boxes=boxes), or CountResult(density.sum(), density=density)."
         )
     return CountResult(float(density.sum()), density=density, context=facts)
 

@@ -231,6 +231,7 @@ RETURNED = [
     (None, np.nan, None),
     (CountResult(6, density=np.full((1, 4, 6), 0.25)), 6, "density"),
 ]
+NARROW = [np.full((9, 3), 0.25), np.full((9, 6), 1.5), torch.full((1, 1, 9, 5), 2.0)]
 
 
 @pytest.mark.parametrize(("returned", "count", "carries"), RETURNED)
@@ -244,6 +245,15 @@ def test_what_a_function_may_return(returned, count, carries):
     if carries == "density":
         assert result.density.shape == (4, 6)
     assert counter.capabilities == {"count", *({carries} & {"points", "density"})}
+
+
+@pytest.mark.parametrize("density", NARROW)
+def test_a_narrow_density_map_is_given_as_a_result(density):
+    """Alone it may be a table of boxes, which is refused; the refusal says how to give it."""
+    with pytest.raises(InputError, match=r"CountResult\(density\.sum\(\), density=density\)"):
+        as_result(density, "mine")
+    result = as_result(CountResult(float(density.sum()), density=density), "mine")
+    assert result.density.sum() == result.count and result.density.shape[0] == 9
 
 
 WRONG = [
