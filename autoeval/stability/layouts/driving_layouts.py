@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
+from autoeval.io.image_identity import without_suffix
+from autoeval.io.image_lists import load_image_folder
 from autoeval.io.labels.content import ANY, LabelFormat, LabelSet
 from autoeval.runtime.files import read_json
 from autoeval.stability.layouts.collecting import (
@@ -219,6 +221,8 @@ CITYSCAPES = LabelFormat("cityscapes", "Cityscapes gtFine polygons", read_citysc
 def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read the labels; what is marked as DontCare is an area to ignore for every category.
 
+    Images may be of other kinds than the PNG of KITTI, and lie in subfolders as their labels do.
+
     Parameters
     ----------
     path : Path
@@ -234,11 +238,16 @@ def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:
     places = [path / "training" / "label_2", path / "label_2"]
     labels = next((place for place in places if place.is_dir()), path)
     folder = first_folder(path, img_dir, [labels.parent / "image_2"])
+    images = load_image_folder(folder) if folder.is_dir() else ()
+    names = [image.path.relative_to(folder).as_posix() for image in images]
+    image_of = {without_suffix(name): name for name in names}
     marked, bad = {}, unread("KITTI", "label files")
     for file in label_files(labels, ".txt"):
+        stem = file.relative_to(labels).as_posix().removesuffix(".txt")
         with bad.item(printable(file)):
             lines = file.read_text(encoding="utf-8-sig").splitlines()
-            marked[f"{file.stem}.png"] = [_kitti_box(line) for line in lines if line.strip()]
+            boxes = [_kitti_box(line) for line in lines if line.strip()]
+            marked[image_of.get(stem, f"{stem}.png")] = boxes
     return collect_labels(path, folder, marked, categories=_KITTI, warnings=bad.warnings())
 
 

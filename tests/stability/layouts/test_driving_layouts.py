@@ -109,6 +109,19 @@ def test_words_with_spaces_in_kitti(write, score):
     assert boxes_of(labels) == [("1.png", "traffic light", (1, 2, 10, 6), False)]
 
 
+def test_kitti_of_other_programs_has_images_in_subfolders_and_of_other_kinds(write):
+    names = ("gate 1/a.jpg", "gate 2/a.jpg", "b.c.png")
+    texts = {name.rpartition(".")[0]: kitti("Car", k, 2, k + 10, 8) for k, name in enumerate(names)}
+    folder = write(
+        {f"image_2/{name}": IMAGE for name in names}
+        | {f"label_2/{stem}.txt": text for stem, text in texts.items()}
+    )
+    labels = load_labels(folder, layout="kitti")
+    left_edges = {name: box[0] for name, _, box, _ in boxes_of(labels)}
+    assert left_edges == {name: k for k, name in enumerate(names)}
+    assert not labels.unlabelled and not labels.warnings
+
+
 def test_exdark(write):
     text = "% bbGt version=3\nCar 1 2 10 6 0 0 0 0 0 0 0\nPeople 5 5 2 3 0 0 0 0 0 0 0\n"
     folder = write(
