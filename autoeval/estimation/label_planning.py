@@ -687,9 +687,13 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
     planned_names = {image.image_id for image in plan.found.images}
     if planned_names - names:
         return "other images than these"
+    later = names - planned_names  # of which the plan draws none
     cut = "images-without-box-over-threshold" in {notice.code for notice in plan.warnings}
-    if names - planned_names and not cut:  # the plan draws from none that came later
-        return f"{len(planned_names)} images, not {len(names)}"
+    if cut and plan.score_thr is not None:
+        over = np.unique(site.boxes.image[over_threshold(site.boxes.scores, plan.score_thr)])
+        later &= {site.boxes.images[k].image_id for k in over}
+    if later:
+        return f"{len(planned_names)} images, not {len(planned_names | later)}"
     wanted = sorted(site.boxes.categories) if site.named else []
     planned = sorted(plan.found.categories) if plan.named else []
     if wanted != planned:

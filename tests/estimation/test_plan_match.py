@@ -205,6 +205,20 @@ def test_images_that_came_after_the_draw_are_refused(world, tmp_path, target):
             plan_labels(world / "strong", boxes, n=7, **options)
 
 
+def test_later_images_of_a_detector_that_is_run_are_refused_for_precision(world, tmp_path):
+    """The plan has no image without a box over .5, but later ones with such a box count, too."""
+    strong = AccuracyEstimator.load(world / "strong").for_target("precision@0.5")
+    (path,) = site_predictions(world, "strong")
+    estimate = strong.predict(path, images=site_labels(world))
+    after = replace(estimate, site=replace(estimate.site, detector="as in the fit"))
+    before = replace(after, site=after.site.on_images(np.arange(60)))
+    plan = strong.plan_labels(before, n=5)
+    check_plan(plan, before, tmp_path)
+    assert plan.n_pool < 60
+    with pytest.raises(InputError, match=f"a plan for {plan.n_pool} images, not"):
+        check_plan(plan, after, tmp_path)
+
+
 def test_a_plan_keeps_its_draw(world, tmp_path):
     (path,) = site_predictions(world, "strong")
     options = {"images": site_labels(world), "work_dir": tmp_path / "plan"}
