@@ -448,9 +448,10 @@ def _images(entry: Any, roots: list[Path], lost: list[str]) -> Iterator[Path]:
 def _place(name: str, roots: list[Path]) -> Path | None:
     """Find a path; Roboflow writes ``../val/images`` for the folder ``val`` beside the file.
 
-    Lists that were written on Windows have backslashes.
+    Files that were written on Windows have backslashes.
     """
-    for tried in (name, name.removeprefix("../"), name.replace("\\", "/")):
+    plain = name.replace("\\", "/")
+    for tried in (name, plain, plain.removeprefix("../")):
         for root in roots:
             if (root / tried).exists():
                 return _plain(root / tried)

@@ -348,6 +348,17 @@ def test_lists_that_were_written_on_windows_are_read(write):
     assert not labels.warnings
 
 
+@pytest.mark.parametrize("up", ["../", "..\\"])
+def test_paths_of_roboflow_lead_to_the_folders_beside_a_data_yaml(write, up):
+    places = ("train", "val")
+    files = {f"{place}/images/1.png": IMAGE for place in places}
+    texts = {f"{place}/labels/1.txt": BOX for place in places}
+    yaml = "".join(f"{place}: {up}{place}{up[2:]}images\n" for place in places)
+    labels = load_labels(write({**files, **texts, "data.yaml": NAMES + yaml}) / "data.yaml")
+    assert [split_of(image) for image in labels.images] == ["train", "val"]
+    assert not labels.warnings
+
+
 def test_a_data_yaml_of_which_no_path_is_there_is_a_warning(write):
     """The images beside it are read, of which nobody knows the split."""
     lists = {"train.txt": "/home/b/images/a.png\n", "val.txt": "/home/b/images/b.png\n"}
