@@ -262,7 +262,7 @@ def _of_split(pairs: LabelPairs, folder: Path, split: str) -> LabelPairs:
     lines = {line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()} - {""}
     wanted, lost = set[str](), list[str]()
     for line in sorted(lines):
-        written = [without_suffix(text) for text in (line, line.split()[0])]
+        written = [without_suffix(text) for text in (line, line.rsplit(maxsplit=1)[0])]
         keys = [key for text in written for key in (text, PurePath(text).name)]
         key = next((key for key in keys if key in places), None)
         if key is None:

@@ -118,6 +118,8 @@ def test_a_split_of_the_development_kit(write):
         ("a -1\nb  1\n", ["a.jpg", "b.jpg"], ""),  # of one category
         ("\ufeffcam/a.jpg\r\nJPEGImages/yard north.jpg\r\n", ["a.jpg", "yard north.jpg"], ""),
         ("yard north\n", ["yard north.jpg"], ""),
+        ("yard north -1\nb 1\n", ["b.jpg", "yard north.jpg"], ""),
+        ("JPEGImages/a.jpg Annotations/a.xml\n", ["a.jpg"], ""),
     ],
 )
 def test_images_that_a_split_lists_and_that_are_not_there_are_named(write, lines, images, lost):
