@@ -285,12 +285,16 @@ def _of_split(pairs: LabelPairs, folder: Path, split: str) -> LabelPairs:
 
 
 def _recognises(path: Path) -> bool:
-    """Whether a folder holds files of this kind, by the first XML file in it."""
+    """Whether a folder holds a file of this kind; XML files of other kinds may lie beside it."""
     if path.is_file():
         return False
-    file = next((name for name in walk(path) if name.lower().endswith(".xml")), None)
+    return any(_is_annotation(path / n) for n in walk(path) if n.lower().endswith(".xml"))
+
+
+def _is_annotation(file: Path) -> bool:
+    """Whether an XML file is of this kind."""
     try:
-        return file is not None and parse_xml(path / file, _ROOT) is not None
+        return parse_xml(file, _ROOT) is not None
     except InputError:
         return False
 

@@ -341,7 +341,7 @@ def _recognises(path: Path) -> bool:
     """Whether a path is a YAML file, or a folder with a text file whose first line is a label."""
     if path.is_file():
         return path.suffix in (".yaml", ".yml")
-    texts = (path / name for name in walk(path) if name.endswith(".txt"))
+    texts = (path / name for name in walk(path) if name.lower().endswith(".txt"))
     return any(file.name not in _NO_LABELS and _looks_right(file) for file in texts)
 
 
@@ -364,7 +364,7 @@ def is_nearly_yolo(path: Path) -> bool:
     path : Path
         A folder, or anything else, which is none.
     """
-    texts = [name for name in walk(path) if name.endswith(".txt")] if path.is_dir() else []
+    texts = [name for name in walk(path) if name.lower().endswith(".txt")] if path.is_dir() else []
     files = [path / name for name in texts if PurePath(name).name not in _NO_LABELS]
     return any(_NUMBER_FIRST(file.read_bytes()[:_START]) for file in files)
 

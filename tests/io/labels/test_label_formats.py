@@ -116,6 +116,17 @@ def test_what_cannot_be_told_is_asked(write, files, message):
         load_labels(write({"a.png": IMAGE, **files}))
 
 
+@pytest.mark.parametrize(
+    ("files", "xywh"),
+    [
+        ({"labels/A.TXT": YOLO, "images/A.png": IMAGE}, (10, 5, 20, 10)),
+        ({"x/config.xml": "<View/>", "x/y/a.xml": VOC, "x/y/a.png": IMAGE}, (0, 0, 4, 4)),
+    ],
+)
+def test_what_can_be_read_is_recognised(write, files, xywh):
+    assert load_labels(write(files)).boxes[0].xywh == xywh
+
+
 def test_a_format_can_be_named(write):
     folder = write({"a.png": IMAGE, "a.txt": YOLO, "a.xml": VOC})
     assert load_labels(folder, layout="voc").boxes[0].xywh == (0, 0, 4, 4)
