@@ -262,9 +262,10 @@ def _of_split(pairs: LabelPairs, folder: Path, split: str) -> LabelPairs:
     lines = {line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()} - {""}
     wanted, lost = set[str](), list[str]()
     for line in sorted(lines):
-        written = [without_suffix(text) for text in (line, line.rsplit(maxsplit=1)[0])]
-        keys = [key for text in written for key in (text, PurePath(text).name)]
-        key = next((key for key in keys if key in places), None)
+        texts = (line, line.rsplit(maxsplit=1)[0])
+        paths = [PurePath(without_suffix(text)).parts for text in texts]
+        ends = ["/".join(parts[k:]) for parts in paths for k in range(len(parts))]
+        key = next((end for end in ends if end in places), None)
         if key is None:
             lost.append(printable(line))
         else:

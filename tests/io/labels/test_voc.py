@@ -143,12 +143,17 @@ def test_a_split_that_lists_paths_has_no_images_of_equal_names_in_other_folders(
         | {f"Annotations/{name}.xml": annotation() for name in names}
         | {"ImageSets/Main/val.txt": f"cam1/1{ends}\ncam1/2{ends}\n"}
         | {"ImageSets/Main/test.txt": f"1{ends}\n3{ends}\n"}
+        | {"ImageSets/Main/train.txt": f"JPEGImages/cam1/1{ends}\n./cam2/1{ends}\n"}
     )
     listed = {
         split: [image.image_id for image in load_labels(folder, split=split).images]
-        for split in ("val", "test")
+        for split in ("val", "test", "train")
     }
-    assert listed == {"val": ["cam1/1.jpg", "cam1/2.jpg"], "test": ["1.jpg", "cam2/3.jpg"]}
+    assert listed == {
+        "val": ["cam1/1.jpg", "cam1/2.jpg"],
+        "test": ["1.jpg", "cam2/3.jpg"],
+        "train": ["cam1/1.jpg", "cam2/1.jpg"],
+    }
 
 
 def test_a_split_none_of_whose_images_is_there_is_refused(write):
