@@ -111,11 +111,15 @@ def read_ua_detrac(
             marked |= _video(file, parse_xml(file, "sequence"), step, frames)
     warnings = (*videos.warnings(), *frames.warnings())
     if unlisted == "empty":
-        named = {name.partition("/")[0] for name in marked}
+        ignored = {
+            name.partition("/")[0]: [box for box in boxes if box.category == ANY]
+            for name, boxes in marked.items()
+        }
         for image in load_image_folder(folder):
             name = image.path.relative_to(folder).as_posix()
-            if name.partition("/")[0] in named and (_number(name) - 1) % step == 0:
-                marked.setdefault(name, [])
+            video = name.partition("/")[0]
+            if video in ignored and (_number(name) - 1) % step == 0:
+                marked.setdefault(name, ignored[video])
     return collect_labels(path, folder, marked, categories=_UA_DETRAC, warnings=warnings)
 
 

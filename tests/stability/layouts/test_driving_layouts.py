@@ -169,6 +169,8 @@ def test_ua_detrac(detrac):
 def test_options_of_ua_detrac(detrac):
     empty = load_labels(detrac, layout="ua_detrac", unlisted="empty")
     assert len(empty.images) == 4 and empty.unlabelled == ("MVI_2/img00001.jpg",)
+    areas = [box.image_id for box in empty.boxes if box.category == ANY]
+    assert sorted(areas) == sorted(image.image_id for image in empty.images)
     every = load_labels(detrac, layout="ua_detrac", every="3", unlisted="empty")
     assert [i.image_id[-6:-4] for i in every.images] == ["01", "04"]
     with pytest.raises(InputError, match="`every` to be a number from 1 but got 0"):
