@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from autoeval.boxes import (
     AT_ONCE,
+    BEYOND,
     ENOUGH_BOXES,
     Boxes,
     LabelledImage,
@@ -552,14 +553,16 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[Notice, ...]:
     sized = all(image.size is not None for image in read.images)
     # A detector that was run is one, and its boxes are in pixels of the images.
     unknown = read.run is None
-    if unknown and (reach.n_beyond or not sized) and look_like_corners(read.boxes):
+    # Corners and centres that are taken for left and top edges end beyond the right or the bottom.
+    form_unknown = unknown and ((reach.farthest > BEYOND).any() or not sized)
+    if form_unknown and look_like_corners(read.boxes):
         raise InputError(
             f"{path}: the third number of each bbox is larger than the first, and the fourth "
             "larger than the second, as in corners [x1, y1, x2, y2]. Expected [left, top, width, "
             "height]: write [x1, y1, x2 - x1, y2 - y1]. If they are widths and heights, give a "
             "COCO file with the sizes of the images as their list."
         )
-    if unknown and (reach.n_beyond or not sized) and look_like_centres(read.boxes):
+    if form_unknown and look_like_centres(read.boxes):
         raise InputError(
             f"{path}: the first number of each bbox is at least half of the third, and the second "
             "half of the fourth, as in [centre x, centre y, width, height]. Expected [left, top, "

@@ -304,6 +304,19 @@ def test_boxes_beyond_any_edge_are_counted(side, tmp_path):
     assert notice.code == "boxes-beyond-images" and notice.endswith(": 1")
 
 
+def test_large_objects_of_a_detector_that_does_not_cut_boxes_are_no_corners(tmp_path):
+    """All sides are longer than what is left of them; one box begins outside, and none ends so."""
+    places = [[-30, 5, 300, 300]]
+    places += [[280 + k % 7, 200, 290 + k % 7, 205 + k] for k in range(40)]
+    rows = [
+        {"image_id": k, "category_id": 1, "score": 0.5, "bbox": place}
+        for k, place in enumerate(places)
+    ]
+    images = [LabelledImage(str(k), f"{k}.jpg", (480, 640)) for k in range(len(rows))]
+    read = read_predictions(_rewritten(tmp_path, rows), images=images, numbers=NUMBERS)
+    assert [notice.code for notice in read.left_out] == ["boxes-beyond-images"]
+
+
 def test_boxes_that_this_software_wrote_may_lie_in_a_corner():
     """It wrote them in pixels of the images: a fixed camera sees its road in one corner."""
     places = np.arange(190.0)
