@@ -108,6 +108,11 @@ def word_list(words: Mapping[Any, str] | Sequence[str]) -> list[str]:
     words : mapping of int to str or sequence of str
         By number, from 0; a bare string is one word.
 
+    Raises
+    ------
+    InputError
+        If a key is no number.
+
     Examples
     --------
     >>> word_list({0: "person", 2: "car"})
@@ -117,7 +122,11 @@ def word_list(words: Mapping[Any, str] | Sequence[str]) -> list[str]:
         return [words]
     if not isinstance(words, Mapping):
         return [str(word) for word in words]
-    numbers = {int(number): str(word) for number, word in words.items()}
+    try:
+        numbers = {int(number): str(word) for number, word in words.items()}
+    except ValueError:
+        keys = listed([repr(key) for key in words])
+        raise InputError(f"Expected categories as words by number but got keys {keys}.") from None
     return [numbers.get(k, "N/A") for k in range(max(numbers, default=-1) + 1)]
 
 

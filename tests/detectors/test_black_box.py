@@ -136,6 +136,8 @@ def test_categories_by_their_numbers():
     """As `model.names` of Ultralytics, of which the keys were taken for the words."""
     assert BlackBoxDetector(find_bright, {2: "bus", 0: "car"}).categories == ("car", "N/A", "bus")
     assert BlackBoxDetector(find_bright, "car").categories == ("car",)
+    with pytest.raises(InputError, match="words by number but got keys 'car', 'bus'"):
+        BlackBoxDetector(find_bright, {"car": 0, "bus": 1})
 
 
 def test_boxes_that_still_have_gradients_are_told_as_malformed():
