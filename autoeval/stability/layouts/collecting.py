@@ -80,7 +80,7 @@ class Marked:
     Raises
     ------
     ValueError
-        If a number is not finite.
+        If a number is not finite, or the category has no name.
     """
 
     category: str
@@ -88,7 +88,8 @@ class Marked:
     ignored: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.category, str) or not all(map(math.isfinite, self.xywh)):
+        named = isinstance(self.category, str) and self.category.strip()
+        if not named or not all(map(math.isfinite, self.xywh)):
             raise ValueError(f"no box: {self.category!r} at {self.xywh}")
 
 

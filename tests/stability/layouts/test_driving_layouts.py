@@ -225,6 +225,7 @@ def test_udacity(write):
         ("ua_detrac", "a.xml", "<sequence><frame/></sequence>", "no field 'num'"),
         ("box_csv", "a.csv", "frame,xmin\n", "expected a column class or class_id"),
         ("box_csv", "a.csv", "frame,class,xmin\na.jpg,car,1", "line 2: not as CSV of boxes"),
+        ("box_csv", "a.csv", "frame,class,xmin,ymin,xmax,ymax\na.jpg,,1,2,3,4", "line 2: .*no box"),
         ("cityscapes", "gtFine/val/a.json", {}, "No label files .*_gtFine_polygons.json"),
     ],
 )
