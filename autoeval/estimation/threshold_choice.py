@@ -372,7 +372,7 @@ class ThresholdChoice(Result):
 
     @property
     def undecided(self) -> bool:
-        """Whether no threshold is estimated to reach what is wanted, but the interval allows it."""
+        """Whether no threshold is estimated to reach what is wanted, but some may."""
         return math.isnan(self.value) and self.may_be_reached
 
     @property

@@ -85,7 +85,7 @@ def _not_reached(choice: ThresholdChoice) -> str:
         text += f" ({in_points(lower)} to {in_points(upper, choice.goal)})"
     text += f", at {threshold_text(best)}"
     if choice.undecided:
-        text += ". Undecided: by the interval it may be reached; label a few images to know"
+        text += ". Undecided: the intervals do not rule it out; label a few images to know"
     return text
 
 

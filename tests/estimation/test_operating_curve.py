@@ -78,7 +78,7 @@ def test_where_the_interval_ends_beyond_the_curve_its_edge_is_given():
     assert choice_text(nowhere).split("\n\n")[0] == (
         "no threshold is estimated to reach a recall of 99 %; "
         "the greatest estimate at any is 90.0 % (80.0 to 100.0), at 0.10. "
-        "Undecided: by the interval it may be reached; label a few images to know"
+        "Undecided: the intervals do not rule it out; label a few images to know"
     )
     plain = choice_values(nowhere)["threshold"]
     assert [plain["greatest"], plain["greatest_lower"], plain["greatest_upper"]] == pytest.approx(
