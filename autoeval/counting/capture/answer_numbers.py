@@ -96,7 +96,7 @@ _ATTACHED = (  # of digits: ordinals, decades, units
     r"(?:st|nd|rd|th|s|px|cm|mm|m|km|in|ft|deg|fps|mp|ms|h|kg|g|d|pt|pts|am|pm)\b"
 )
 _POWER = (  # of ten: "10^3", "1.5 × 10^3", "2e3"
-    r"(?<![\w.])(?:(\d{1,9}(?:\.\d{1,9})?)(?:e\+?|\s*×\s*10\s*\^\s*)|10\s*\^\s*)(\d)(?!\w)"
+    r"(?<![\w.,])(?:(\d{1,9}(?:\.\d{1,9}|,\d{1,2})?)(?:e\+?|\s*×\s*10\s*\^\s*)|10\s*\^\s*)(\d)(?!\w)"
 )
 _NO_COUNT = (  # digits that are dates, times, shares of a network's name
     r"\b(?:in|since|from|during|year)\s+(?:19|20)\d\d\b(?!\s+\w+s\b)"
@@ -428,6 +428,9 @@ def mark_numbers(text: str) -> tuple[str, list[float]]:
         rest = float((match["rest"] or "0").split()[-1])
         return put(value * {**_LARGE, "dozen": 12, "k": 1000, "": 1}[scale] + rest, match)
 
+    def power(match: re.Match[str]) -> str:
+        return f"{float((match[1] or '1').replace(',', '.')) * 10 ** int(match[2]):.1f}"
+
     def dozens(match: re.Match[str]) -> str:
         word = (match[2] or "a").lower()
         if match[1]:
@@ -440,7 +443,7 @@ def mark_numbers(text: str) -> tuple[str, list[float]]:
         return put(words_to_number(match[0]), match)
 
     text = re.sub(r"-by-", " by ", text, flags=_FLAGS)
-    text = re.sub(_POWER, lambda m: f"{float(m[1] or 1) * 10 ** int(m[2]):.1f}", text, flags=_FLAGS)
+    text = re.sub(_POWER, power, text, flags=_FLAGS)
     text = re.sub(_NO_COUNT, lambda match: " " * len(match[0]), text, flags=_FLAGS)
     numeral = (
         rf"(?P<digits>{_DIGITS})(?:{_ISH})(?:(?P<attached>{_ATTACHED})"
