@@ -53,7 +53,7 @@ def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
     path : Path
         The file, or a folder that has it in it or in its subfolder ``annotations``.
     img_dir : Path, optional
-        By default the first of `image_folders` that holds the file's first image.
+        By default the first of `image_folders` that holds the first image that is in one of them.
 
     Returns
     -------
@@ -75,11 +75,9 @@ def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
 
 def _images_of(content: LabelSet) -> Path:
     """Return the folder of the images of a COCO file."""
-    places = image_folders(content.path)
-    first = content.images[0].file_name if content.images else ""
-    holding = [place for place in places if _holds(place, first)]
-    existing = [place for place in places if place.is_dir()]
-    return (holding or existing)[0]
+    places = [place for place in image_folders(content.path) if place.is_dir()]
+    names = (image.file_name for image in content.images)
+    return next((p for name in names for p in places if _holds(p, name)), places[0])
 
 
 def _holds(folder: Path, name: str) -> bool:

@@ -45,6 +45,17 @@ def test_coco_exports_are_found_with_their_images(write, file, images):
     assert [(box.category, box.xywh) for box in labels.boxes] == [("car", (1, 2, 3, 4))]
 
 
+def test_a_first_image_that_is_not_there_hides_none_of_the_others(write):
+    document = json.loads(COCO)
+    document["images"] = [{"id": 6, "file_name": "gone.png"}, {"id": 7, "file_name": "a.png"}]
+    labels = write(
+        {"annotations/instances_val.json": json.dumps(document), "images/val/a.png": IMAGE}
+    )
+    read = load_labels(labels)
+    assert read.img_dir == labels / "images" / "val"
+    assert [image.size is None for image in read.images] == [True, False]
+
+
 def test_of_a_file_for_each_kind_of_label_that_of_boxes_is_read(write):
     kinds = ("image_info", "captions", "stuff")
     others = {f"annotations/{kind}_default.json": COCO for kind in kinds}
