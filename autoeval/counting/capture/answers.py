@@ -132,7 +132,7 @@ _SOME = (  # "12 eggs. Two are brown"
     r"(?:of\s+(?:these|those|them)\s+)?"
     r"(?:are|were|have|appear|look|seem|(?P<one>is|was|has|appears|looks|seems))\b"
 )
-_PICTURED = r"(?:\s+(?:(?:in|on)\s+(?:the|this)\s+(?:image|picture|photo|scene)|here))?\W*$"
+_PICTURED = r"s?(?:\s+(?:(?:in|on)\s+(?:the|this)\s+(?:image|picture|photo|scene)|here))?\W*$"
 _VERB = r"\b(?:is|are|was|were|be|there|counts?|counted|see|it['’]?s|that['’]?s|have|has|shows?)\b"
 
 
@@ -290,7 +290,7 @@ def _of_some(choice: _Choice, before: _Choice) -> bool:
 
 
 def _behind(choice: _Choice) -> str:
-    """Return what follows a number in its sentence, but for words that all objects share."""
+    """Return what follows a number in its sentence, but for a plural and where all objects are."""
     return re.sub(_PICTURED, "", choice.sentence.text[choice.mention.end :].lower())
 
 
