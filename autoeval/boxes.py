@@ -378,8 +378,9 @@ def check_pixels(
     Raises
     ------
     InputError
-        If all boxes lie in [0, 1], or more than half of those on images of known size reach beyond,
-        and the centres of more than 15 % lie there.
+        If all boxes lie in [0, 1], or more than half of those on images of known size end to the
+        right of them or below, as corners for sides and pixels of larger images do, and the centres
+        of more than 15 % lie there.
 
     Examples
     --------
@@ -401,18 +402,20 @@ def check_pixels(
         )
     unknown = (float("inf"),) * 2
     sizes = np.array([one.size or unknown for one in images], float).reshape(-1, 2)[:, ::-1]
-    n, n_beyond, n_centres = int(np.isfinite(sizes[image, 0]).sum()), 0, 0
+    n, n_beyond, n_ends, n_centres = int(np.isfinite(sizes[image, 0]).sum()), 0, 0, 0
     farthest = np.zeros(2)
     for start in range(0, len(boxes), AT_ONCE):
         part, limits = boxes[start:][:AT_ONCE], sizes[image[start:][:AT_ONCE]]
         farthest = np.maximum(farthest, (part[:, 2:] / limits).max(axis=0))
-        beyond = (part[:, 2:] > BEYOND * limits) | (part[:, :2] < (1 - BEYOND) * limits)
-        n_beyond += int(beyond.any(axis=1).sum())
+        x_end, y_end = (part[:, 2:] > BEYOND * limits).T
+        x_start, y_start = (part[:, :2] < (1 - BEYOND) * limits).T
+        n_beyond += int((x_end | y_end | x_start | y_start).sum())
+        n_ends += int((x_end | y_end).sum())
         x_beyond, y_beyond = ((part[:, :2] + part[:, 2:]) / 2 > limits).T
         n_centres += int((x_beyond | y_beyond).sum())
-    if n_beyond > OUTSIDE * n and n_centres > MANY_CENTRES * n:
+    if n_ends > OUTSIDE * n and n_centres > MANY_CENTRES * n:
         raise InputError(
-            f"{path}: {n_beyond / n:.0%} of the {boxes_name} reach out of their images. Expected "
+            f"{path}: {n_ends / n:.0%} of the {boxes_name} reach out of their images. Expected "
             "bbox as [left, top, width, height] in pixels of the image as it is on disk: are these "
             "corners [x1, y1, x2, y2], or pixels of a resized image?"
         )

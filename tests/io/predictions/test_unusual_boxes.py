@@ -317,6 +317,20 @@ def test_large_objects_of_a_detector_that_does_not_cut_boxes_are_no_corners(tmp_
     assert [notice.code for notice in read.left_out] == ["boxes-beyond-images"]
 
 
+def test_boxes_that_lie_around_their_image_are_no_corners_and_of_no_larger_image(tmp_path):
+    """As of a network that does not cut them: most reach beyond, but as many to the left."""
+    around = [[-50, 40, 20, 9], [190, 40, 40, 9], [90, 40, 20, 9]]
+    rows = [
+        {"image_id": k, "category_id": 1, "score": 0.5, "bbox": place}
+        for k in range(8)
+        for place in around
+    ]
+    images = [LabelledImage(str(k), f"{k}.jpg", (100, 200)) for k in range(8)]
+    read = read_predictions(_rewritten(tmp_path, rows), images=images, numbers=NUMBERS)
+    (notice,) = [notice for notice in read.left_out if notice.code == "boxes-beyond-images"]
+    assert notice.endswith(": 16") and len(read) == 24
+
+
 def test_boxes_that_this_software_wrote_may_lie_in_a_corner():
     """It wrote them in pixels of the images: a fixed camera sees its road in one corner."""
     places = np.arange(190.0)
