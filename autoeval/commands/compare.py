@@ -9,14 +9,7 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from autoeval.commands.estimate import (
-    ESTIMATOR,
-    LABELS,
-    N_LABELS,
-    STANDARD_INPUT,
-    repeated_for_plan,
-    unused_folder,
-)
+from autoeval.commands.estimate import ESTIMATOR, LABELS, N_LABELS, repeated_for_plan, unused_folder
 from autoeval.commands.labels import larger_plan
 from autoeval.errors import InputError
 
@@ -134,6 +127,7 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     from autoeval.api.compare_detectors import NOT_FILES
     from autoeval.api.options import load_estimator
     from autoeval.estimation.given import plan_folder_of
+    from autoeval.io.image_lists import STANDARD_INPUT
 
     typed = invocation.values
     files = typed["predictions"] or [NOT_FILES]

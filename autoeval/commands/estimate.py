@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")  # of a fit, and by default of an estimate
 LABELS = Path("work_dirs/labels")  # of a plan, by default
-STANDARD_INPUT = "-"
 N_LABELS = 20  # images that a plan draws by default
 OF_REFERENCE = ("reference_checkpoint", "reference_names")
 OWN = ("estimator", "work_dir", "seed")
@@ -248,6 +247,7 @@ def after_estimate(
         At a new site.
     """
     from autoeval.accuracy.measures import OperatingPoint
+    from autoeval.io.image_lists import STANDARD_INPUT
     from autoeval.labels.values import LEVELS
 
     measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None
