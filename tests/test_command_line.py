@@ -20,6 +20,7 @@ from autoeval.commands.command_line import (
     options_of,
     read_words,
     run_command,
+    value_of,
 )
 from autoeval.commands.labels import show_labelled
 from autoeval.errors import InputError
@@ -158,6 +159,16 @@ def test_what_cannot_be_read_is_refused_in_one_line(words, named):
     with pytest.raises(InputError) as refused:
         read_words("fit", COMMANDS["fit"], words)
     assert named in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_whole_numbers_are_counts_and_seeds_and_none_is_under_0(name):
+    """A seed under 0 was a traceback of NumPy."""
+    for option in options_of(COMMANDS[name]).values():
+        if option.kind is int:
+            assert value_of(option, ["0"]) == ([0] if option.several else 0)
+            with pytest.raises(InputError, match=option.typed[0]):
+                value_of(option, ["-1"])
 
 
 def test_a_dash_is_a_value():

@@ -39,7 +39,7 @@ MAY_BE_EMPTY = ("search",)  # lists that may be given without a word
 IN_GROUPS = ("seed_set", "site_categories")
 LISTS = ("Sequence", "Collection", "Mapping")
 KINDS = {"bool": bool, "int": int, "float": float}
-NUMBERS = {int: "a whole number", float: "a number"}
+NUMBERS = {int: "a whole number from 0 on", float: "a number"}  # counts and seeds are whole
 INDENT = 26  # columns of help before a text
 WIDEST = 100  # columns of help in all
 SCREEN = 60  # lines
@@ -314,7 +314,7 @@ def value_of(option: Option, words: Sequence[str]) -> Any:
     Raises
     ------
     InputError
-        If a word is none of its choices, or no number where one is expected.
+        If a word is none of its choices, no number where one is expected, or a whole one under 0.
 
     Examples
     --------
@@ -329,6 +329,7 @@ def value_of(option: Option, words: Sequence[str]) -> Any:
         try:
             values.append(option.kind(word))
             allowed = not option.choices or word in option.choices
+            allowed &= option.kind is not int or values[-1] >= 0
         except ValueError:
             allowed = False
         if not allowed:

@@ -174,7 +174,7 @@ def test_a_training_domain_that_no_method_reads_is_said(command, methods, is_rea
         (["--task", "nowhere.py"], "nowhere.py"),
         (["--data-root", "nowhere"], "nowhere does not exist"),
         (["--images", "nowhere"], "No folder or annotation file nowhere"),
-        (["--repeats", "-1"], "0 dropout repeats or more but got -1"),
+        (["--repeats", "-1"], "--repeats"),
         (["--method", "astrology"], "astrology"),
         (["--estimator", "nowhere.parquet"], "--estimator needs --images"),
     ],
