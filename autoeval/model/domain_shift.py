@@ -183,10 +183,10 @@ class DomainShift:
     ) -> DomainShift:
         """Return the model of one detector given N accuracies at labelled sites other than home.
 
-        The likelihood of a fall is a product over groups. The sites of a group are not independent:
-        together they count once, by the mean of their log likelihoods. Nor are the categories of a
-        site: they count once by the mean of their log densities, and the site is like home, or has
-        an effect z, for all of them.
+        The likelihood of a fall is a product over groups. The sites of a group are taken to depend
+        on each other: together they count once, by the mean of their log likelihoods. The
+        categories of a site count once, too, by the mean of their log densities, and the site is
+        like home, or has an effect z, for all of them.
 
         Parameters
         ----------
