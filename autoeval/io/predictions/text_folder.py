@@ -62,9 +62,7 @@ UNCLIPPED = 0.45
 """Of its side, how far a box may reach beyond an image whose size is not known.
 
 Not all detectors cut boxes at the edges. A left edge of 0 that is read as a centre lies half a side
-beyond. Of real predictions whose boxes at the edges were extended by a tenth of their side on
-average, no order of columns is then read wrong; with a bound of a pixel most centres were read as
-left and top edges."""
+beyond, and an uncut box reaches less far; tests extend boxes at the edges by a tenth of theirs."""
 MOST_BAD = 0.1  # of the lines may have other columns
 MOST_ODD = 0.05  # of the lines may contradict the order that is taken
 # So many times, and so many more lines contradict an order that is given up.
