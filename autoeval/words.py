@@ -276,6 +276,37 @@ def listed_near(wanted: Collection[str], names: Sequence[str], most: int = 20) -
     return listed([*first, *(word for word in names if word not in first)], most)
 
 
+def refuse_unknown(
+    names: Iterable[object], known: Sequence[str], place: str, remedy: str = "Leave it out."
+) -> None:
+    """Raise `InputError` for a key that a user wrote and that nothing reads.
+
+    Parameters
+    ----------
+    names : iterable
+        The keys that were written.
+    known : sequence of str
+        All that are read there.
+    place : str
+        Where they were written, for the message.
+    remedy : str
+        What to do where it is none of `known`.
+
+    Examples
+    --------
+    >>> refuse_unknown(["name", "lables"], ["name", "labels"], "task.py")
+    Traceback (most recent call last):
+        ...
+    autoeval.errors.InputError: task.py has 'lables', which is not read: did you mean 'labels'? ...
+    """
+    for name in map(str, names):
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            meant = f": did you mean {near[0]!r}?" if near else f". {remedy}"
+            there = f"Expected some of {listed(known, most=len(known))}." if known else ""
+            raise InputError(f"{place} has {name!r}, which is not read{meant} {there}".rstrip())
+
+
 def short_names(paths: Sequence[PathLike]) -> list[str]:
     """Name paths by the last of their parts that tell them apart, without what ends them all.
 

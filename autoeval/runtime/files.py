@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from autoeval.errors import InputError
-from autoeval.words import Notice, listed, printable
+from autoeval.words import Notice, listed, printable, refuse_unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,7 @@ MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeErr
 PACKAGE = Path(__file__).resolve().parents[1]
 CONFIGS = next((f for f in (PACKAGE / "configs", PACKAGE.parent / "configs") if f.is_dir()), None)
 LARGEST = 1 << 20  # bytes; lists of 20,000 names have half as many
+OWN_NAMES = "Leave it out, or begin it with an underscore if only the file itself uses it."
 MOST_ALIASES = 20  # data.yaml has none; a few hundred can stand for more than any memory
 
 
@@ -517,18 +519,21 @@ def or_shipped(path: PathLike) -> Path:
     return shipped if shipped.is_file() else named_file
 
 
-def read_config(path: PathLike) -> dict[str, Any]:
+def read_config(path: PathLike, known: Sequence[str] | None = None) -> dict[str, Any]:
     """Read an mmengine configuration file, maybe a shipped ``configs/...``, as plain dictionaries.
 
     Parameters
     ----------
     path : path-like
-        The file.
+        The file. Left out is what it has for itself: names that begin with an underscore, modules
+        and functions.
+    known : sequence of str, optional
+        Names that are read; by default any.
 
     Raises
     ------
     InputError
-        If it is missing or cannot be run.
+        If it is missing, cannot be run, or has a name that is not `known`.
     """
     from mmengine.config import Config
 
@@ -536,9 +541,17 @@ def read_config(path: PathLike) -> dict[str, Any]:
     if not file.is_file():
         raise InputError(f"No configuration file {path}: check the path.")
     try:
-        return Config.fromfile(file).to_dict()
+        content = Config.fromfile(file).to_dict()
     except Exception as error:  # the file is a program: it can fail in any way
         raise InputError(f"Cannot read the configuration file {path}: {error}") from error
+    content = {
+        name: value
+        for name, value in content.items()
+        if not (name.startswith("_") or callable(value) or isinstance(value, ModuleType))
+    }
+    if known is not None:
+        refuse_unknown(content, known, str(path), OWN_NAMES)
+    return content
 
 
 def read_paper(

@@ -34,7 +34,7 @@ def test_writes_a_file_that_says_the_same_and_tells_what_was_left_out(folder, tm
     ("words", "message"),
     [
         (["--option", "split"], "Expected --option as KEY=VALUE but got 'split'"),
-        (["--option", "split=val"], "no option `split`"),
+        (["--option", "split=val"], "has 'split', which is not read"),
         (["--layout", "typo"], "but got 'typo'"),
     ],
 )

@@ -549,7 +549,7 @@ def load_prompts(path: PathLike | None = None, *, model: str = "default") -> Pro
     InputError
         If it cannot be read; see `PromptBook`.
     """
-    return PromptBook(read_config(path or SHIPPED), model=model)
+    return PromptBook(read_config(path or SHIPPED, [*_NEEDED, "hybrid", "extract"]), model=model)
 
 
 def _fill(template: str, item: CaptureItem, **values: str) -> str:

@@ -16,8 +16,9 @@ from autoeval.counting.counters import Counter, missing_of_counter
 from autoeval.counting.counters.adapters import FunctionCounter, TextCounter, TransformersAsk
 from autoeval.counting.counters.endpoint import EndpointAsk
 from autoeval.errors import InputError, install_command
-from autoeval.runtime.files import PathLike, or_shipped, read_config
+from autoeval.runtime.files import OWN_NAMES, PathLike, or_shipped, read_config
 from autoeval.runtime.python_file import digest_of, folder_modules
+from autoeval.words import refuse_unknown
 
 
 def load_counter(
@@ -65,6 +66,7 @@ def load_counter(
             f"{path} describes no counter: expected `counter = dict(type='package.module.name', "
             f"...)`, or the name of a function in it, {path}:NAME."
         )
+    refuse_unknown(content, ["counter"], str(path), OWN_NAMES)
     home = or_shipped(path)
     with folder_modules(home) as modules:
         make = _find(arguments["type"], path)

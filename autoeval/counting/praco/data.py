@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from autoeval.io.image_lists import image_path
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.tasks.task import find_data_root
 from autoeval.runtime.files import PathLike, read_config, read_json
-from autoeval.words import listed
+from autoeval.words import listed, refuse_unknown
 
 NO_OBJECT = "no object: its true count is 0"
 NOT_ASKED = "no object of a class that is asked for"
@@ -38,6 +38,7 @@ POINTS = "annotations.json"
 CLASSES = "multiclass_split_classes.json"
 IMAGES = "multiclass_split_images.json"
 NAMES = "class_mapping.json"
+SET_KEYS = ("name", "data_root", "parts", "prompt_only", "exclude")  # of a config file
 HEIGHT = 384  # of the frame that the points are in, whatever the size of the image
 
 
@@ -316,12 +317,13 @@ def load_counting_set(
 
 
 def _of_config(path: Path, data_root: PathLike | None, need_images: bool) -> CountingSet:
-    config = read_config(path)
+    config = read_config(path, SET_KEYS)
     try:
         name = config["name"]
         root = find_data_root(path, name, config.get("data_root"), data_root)
         parts = []
         for entry in config["parts"]:
+            refuse_unknown(entry, [field.name for field in fields(CocoPart)], f"A part of {path}")
             files = {name: root / entry[name] for name in ("ann_file", "img_dir")}
             parts.append(CocoPart(**(dict(entry) | files)))
     except (KeyError, TypeError) as error:

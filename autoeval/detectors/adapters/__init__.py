@@ -28,7 +28,7 @@ import numpy as np
 
 from autoeval.detectors.black_box import Find
 from autoeval.errors import InputError, install_command
-from autoeval.words import listed
+from autoeval.words import refuse_unknown
 
 if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
@@ -120,12 +120,7 @@ def chosen(defaults: Mapping[str, Any], choices: Mapping[str, Any] | None, detec
     InputError
         For one that there is not, and for a threshold outside [0, 1]: nothing would be found.
     """
-    unknown = sorted(set(choices or {}) - set(defaults))
-    if unknown:
-        raise InputError(
-            f"Expected --cfg-options of {detector} out of {listed(sorted(defaults))} but got "
-            f"{listed(unknown)}."
-        )
+    refuse_unknown(choices or {}, sorted(defaults), f"--cfg-options of {detector}")
     for name, value in (choices or {}).items():
         is_share = name in SHARES or name.endswith("_thresh")
         if is_share and not (isinstance(value, int | float) and 0 <= value <= 1):

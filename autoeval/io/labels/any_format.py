@@ -23,7 +23,7 @@ from autoeval.io.labels.pairing import holds_images
 from autoeval.io.labels.voc import VOC
 from autoeval.io.labels.yolo import YOLO, is_nearly_yolo
 from autoeval.runtime.files import PathLike, is_json, read_json
-from autoeval.words import listed
+from autoeval.words import listed, refuse_unknown
 
 # The layouts of published data sets are read where they are named: `module:constant` of each.
 LAYOUTS = {
@@ -214,16 +214,9 @@ def load_labels(
         raise InputError(f"No labels {path}: check the path.")
     refuse_archive(path)
     chosen = label_format(layout) if layout else _recognised(path)
-    try:
-        return chosen.read(path, None if img_dir is None else Path(img_dir), **options)
-    except TypeError as error:
-        if not any(phrase in str(error) for phrase in ("unexpected keyword", "multiple values")):
-            raise
-        unknown = str(error).rpartition("argument ")[2].strip("'")
-        raise InputError(
-            f"Labels {path} are read as {chosen.name}, which has no option `{unknown}`: leave it "
-            "out."
-        ) from error
+    if options:
+        refuse_unknown(options, chosen.options, f"Labels {path}, which are read as {chosen.name},")
+    return chosen.read(path, None if img_dir is None else Path(img_dir), **options)
 
 
 def _recognised(path: Path) -> LabelFormat:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -330,6 +331,11 @@ class LabelFormat:
     about: str
     read: Callable[..., LabelSet]
     recognises: Callable[[Path], bool] = never
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of the options that `read` takes besides the two paths."""
+        return tuple(signature(self.read).parameters)[2:]
 
 
 def around_turned(xywh: Sequence[float], degrees: float) -> tuple[float, float, float, float]:

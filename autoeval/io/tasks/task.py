@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 
 from autoeval.errors import InputError
-from autoeval.io.labels.any_format import load_labels
+from autoeval.io.labels.any_format import FORMATS, label_format, load_labels
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions.category_words import known_spellings
 from autoeval.io.tasks.seed_set import SeedSet, checked_mapping, seed_set_of, thinned
 from autoeval.runtime.files import PathLike, read_config
-from autoeval.words import listed
+from autoeval.words import listed, refuse_unknown
 
 ROOT_VARIABLE = "AUTOEVAL_DATA_ROOT"
+FILE_KEYS = ("name", "categories", "seed_sets", "detector_mapping", "data_root")
+SEED_SET_KEYS = ("name", "labels", "ann_file", "img_dir", "mapping", "layout", "group")
 
 
 @dataclass(frozen=True)
@@ -200,14 +202,21 @@ def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
     Raises
     ------
     InputError
-        If the file is missing or malformed, or the data root is not given or does not exist.
+        If the file is missing or malformed, has a key that is not read, or the data root is not
+        given or does not exist.
     """
-    config = read_config(config_path)
+    config = read_config(config_path, FILE_KEYS)
     try:
         name, categories = str(config["name"]), tuple(config["categories"])
         root = find_data_root(Path(config_path), name, config.get("data_root"), data_root)
+        for entry in config["seed_sets"]:
+            layout = entry.get("layout")
+            formats = [label_format(layout)] if layout else FORMATS.values()
+            options = [option for fmt in formats for option in fmt.options]
+            place = f"Seed set {entry['name']!r} of {config_path}"
+            refuse_unknown(entry, [*SEED_SET_KEYS, *options], place)
         seed_sets = tuple(_files(root, entry) for entry in config["seed_sets"])
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise InputError(
             f"Task file {config_path} is malformed ({error!r}). Expected `name`, `categories` and "
             "`seed_sets`, each with name and labels (and img_dir, mapping, layout where needed)."

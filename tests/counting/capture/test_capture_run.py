@@ -83,6 +83,9 @@ def test_every_task_has_a_complete_question(split, tmp_path):
     assert load_prompts().total(item, "original") == other
     with pytest.raises(InputError, match="lack total, occluded_only"):
         PromptBook({})
+    (tmp_path / "prompts.py").write_text("conf = 'How sure are you?'")
+    with pytest.raises(InputError, match=r"has 'conf', .* confidence"):
+        load_prompts(tmp_path / "prompts.py")
     with pytest.raises(InputError, match="'gpt-9'; there are some for default, gpt-4o"):
         load_prompts(model="gpt-9")
     with pytest.raises(InputError, match="No task 'sum'"):

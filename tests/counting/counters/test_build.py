@@ -53,11 +53,18 @@ def test_any_importable_counter(module):
             "object of int, which is no counter: it lacks `name`",
         ),
         ("counter = dict(", "Cannot read the configuration file"),
+        ("counter = dict(type='my_counters.Fixed'); value = 4", "has 'value', which is not read"),
     ],
 )
 def test_wrong_configs(module, text, message):
     with pytest.raises(InputError, match=message):
         load_counter(write(module, text))
+
+
+def test_a_change_of_what_is_not_the_counter_is_refused(module):
+    path = write(module, "counter = dict(type='my_counters.Fixed', value=3)")
+    with pytest.raises(InputError, match=r"'countr', .* 'counter'"):
+        load_counter(path, {"countr.value": 4})
 
 
 def test_a_function_a_class_or_a_counter_of_a_file(tmp_path):

@@ -221,6 +221,19 @@ def test_images_of_two_parts_that_have_one_name_are_refused(tmp_path):
     assert [(im.image_id, im.category) for im in images] == [("x/1.jpg", "a"), ("y/1.jpg", "b")]
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("prompt_onli = ['horse']; parts = []", "prompt_onli"),
+        ("parts = [dict(ann_file='a.json', img_dir='.', keeps=['1.jpg'])]", "keeps"),
+    ],
+)
+def test_keys_of_a_config_that_nothing_reads_are_refused(tmp_path, text, key):
+    (tmp_path / "set.py").write_text(f"name = 'x'; {text}")
+    with pytest.raises(InputError, match=f"has '{key}', .*did you mean '{key[:-1]}"):
+        load_counting_set(tmp_path / "set.py", data_root=tmp_path)
+
+
 def test_the_shipped_config_of_photographs(shared):
     """51 pictures of vehicles, 76 of people, and ten classes that are in none."""
     config = Path(__file__).resolve().parents[3] / "configs/counting/praco/vehicle_person.py"

@@ -85,6 +85,30 @@ def test_malformed_task_files(tmp_path, text, message):
         load_task(tmp_path / "missing.py", tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "meant"),
+    [
+        (f"max_images = 50; seed_sets = [{SEED_SET}]", "max_images", None),
+        (f"detector_maping = dict(b='a'); seed_sets = [{SEED_SET}]", "detector_maping", "mapping"),
+        ("seed_sets = [dict(name='a', labels='a', maping=dict(b='a'))]", "maping", "mapping"),
+        ("seed_sets = [dict(name='a', labels='a', layout='voc', splt='val')]", "splt", "split"),
+        ("seed_sets = [dict(name='a', labels='a', layout='kitti', split='val')]", "split", None),
+    ],
+)
+def test_keys_that_nothing_reads_are_refused(tmp_path, text, key, meant):
+    """They were ignored: all images were read, or words of labels counted as nothing."""
+    with pytest.raises(InputError) as refusal:
+        load_task(write(tmp_path, f"name = 'x'; categories = ['a']; {text}"), tmp_path)
+    assert f"has '{key}'" in str(refusal.value)
+    assert ("did you mean" in str(refusal.value)) == (meant is not None)
+    assert meant is None or f"{meant}'?" in str(refusal.value)
+
+
+def test_what_begins_with_an_underscore_is_the_file_s_own(tmp_path):
+    text = f"name = 'x'; categories = ['a']; _mine = {SEED_SET}; seed_sets = [_mine]"
+    assert load_task(write(tmp_path, text), tmp_path).groups == {"a": "a"}
+
+
 def test_sources_of_one_group(tmp_path):
     text = """name = 'x'
 categories = ['a']

@@ -167,7 +167,7 @@ def test_options_override_the_file(tmp_path):
     config = load_metaset_config(path, n_sets=7, n_images=None)
     assert config == MetaSetConfig(transforms=("Rotate",), n_sets=7, n_transforms=1)
     path.write_text("n_set = 4\n")
-    with pytest.raises(InputError, match=r"no option 'n_set' here, only .*n_sets"):
+    with pytest.raises(InputError, match=r"'n_set', .*did you mean 'n_sets'"):
         load_metaset_config(path)
 
 

@@ -13,6 +13,7 @@ from autoeval.runtime.files import read_config, write_text
 
 POSITIONS = ("after", "before")
 N_STAGES = 4
+FILE_KEYS = ("dropout", "found")
 FIELDS = ("position", "stages", "rate")
 
 
@@ -109,7 +110,7 @@ def load_dropout(path: str | os.PathLike[str]) -> DropoutSpec:
     InputError
         If it cannot be read, or holds none.
     """
-    dropout = read_config(path).get("dropout")
+    dropout = read_config(path, FILE_KEYS).get("dropout")
     if not isinstance(dropout, dict) or set(dropout) != set(FIELDS):
         raise InputError(
             f"Expected {path} to hold `dropout = dict(position=..., stages=[...], rate=...)`, got "
@@ -133,7 +134,7 @@ def sources_of_search(path: str | os.PathLike[str]) -> tuple[str, ...]:
     InputError
         If it cannot be read.
     """
-    return tuple(map(str, read_config(path).get("found", {}).get("sources", ())))
+    return tuple(map(str, read_config(path, FILE_KEYS).get("found", {}).get("sources", ())))
 
 
 def _literal(value: Any) -> str:
