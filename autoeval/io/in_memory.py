@@ -24,6 +24,7 @@ import pyarrow as pa
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
+from autoeval.io.image_identity import normal_id
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions.formats import (
     BOX_COLUMNS,
@@ -202,16 +203,25 @@ def labels_in_memory(labels: Any) -> LabelSet:
         return read_coco(document)
     classes: Sequence[str] = ()
     if _is_table(labels):
-        content = read_coco(_document_of_table(labels))
+        document = _document_of_table(labels)
     elif _of_names(annotations := getattr(labels, "annotations", labels)):
         classes = getattr(labels, "classes", ())
-        content = read_coco(_document_of_detections(annotations, classes))
+        document = _document_of_detections(annotations, classes)
     else:
         raise InputError(f"Expected labels as {ACCEPTED_LABELS}; but got {_described(labels)}.")
+    # a position in the list of categories goes by their numbers, in whatever order objects come
+    document["categories"].sort(key=_counting)
+    content = read_coco(document)
     by_word = content.numbers == content.categories
     by_word &= not all(map(str.isdecimal, content.numbers))  # of numbers alone these are the words
     numbers = () if by_word else content.numbers
     return replace(content, numbers=numbers, lists_categories=len(classes) > 0)
+
+
+def _counting(category: Mapping[str, Any]) -> int:
+    """Sort key of an entry of categories: its number; words stay in their order."""
+    number = normal_id(category["id"])
+    return int(number) if number.isdecimal() else -1
 
 
 def _of_names(data: Any) -> bool:
@@ -276,7 +286,11 @@ def _document_of_table(labels: Any) -> dict[str, Any]:
             bbox[2:] = bbox[2] - bbox[0], bbox[3] - bbox[1]
         annotation = {"image_id": image, "category_id": number, "bbox": bbox, "score": score}
         annotations.append({**annotation, "iscrowd": None if crowd == -1 else crowd})
-    categories = [{"id": number, "name": name} for number, name in names.items()]
+    # numbers of pandas become floats by a row without one: 3.0 is the category 3
+    categories = [
+        {"id": number, "name": normal_id(name) if isinstance(name, float) else name}
+        for number, name in names.items()
+    ]
     return {"images": [*images.values()], "categories": categories, "annotations": annotations}
 
 
@@ -577,7 +591,8 @@ def _of_images(
     if len(image):
         classes = np.concatenate([item.classes for item in items])
         values, codes = np.unique(classes, return_inverse=True)
-        number = Coded(codes.reshape(-1), values.tolist())
+        # of words alone there is no number, and the fit would remember -1 as one
+        number = Coded(np.where(classes < 0, -1, codes.reshape(-1)), values.tolist())
         words = [w for item in items for w in _words_of(item)]
         index: dict[str, int] = {}
         coded = [-1 if w is None else index.setdefault(w, len(index)) for w in words]

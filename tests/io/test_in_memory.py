@@ -634,3 +634,26 @@ def test_a_labelled_box_without_a_category_is_left_out_and_counted():
     assert [notice.code for notice in labels.warnings] == ["entries-malformed"] * 2
     document = {"images": [{"id": 1}], "categories": [{"id": k, "name": "car"} for k in (1, None)]}
     assert read_coco(document).categories == ("car",)
+
+
+@pytest.mark.parametrize("form", [labels_frame, labels_by_name])
+def test_labelled_categories_are_in_the_order_of_their_numbers(form):
+    """They came in the order of objects, so that the class 0 of a detector was the first object."""
+    labels = labels_in_memory(form())
+    assert labels.numbers == ("0", "1", "2") and labels.categories == WORDS
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"), [([], WORDS), (["category"], ("0", "1", "2")), (["category_id"], WORDS)]
+)
+def test_a_table_names_and_numbers_categories_by_what_it_has(columns, names):
+    """By a row without a number pandas makes floats, and the category 2 was called 2.0."""
+    labels = labels_in_memory(labels_frame().drop(columns=columns))
+    assert sorted(labels.categories) == sorted(names)
+    assert labels.numbers == (() if columns == ["category_id"] else ("0", "1", "2"))
+
+
+def test_words_of_items_without_numbers_have_none():
+    """A fit remembered -1 as the number of the last word, and counted it among the places."""
+    read = read_predictions(list(as_transformers_of_words()), images=IMAGES, numbers=NUMBERS)
+    assert not read.numbers and not read.numbering.used
