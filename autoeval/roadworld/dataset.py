@@ -78,6 +78,8 @@ def write_environment(
     known = _read_known(folder, journal, made)
     folder.mkdir(parents=True, exist_ok=True)
     missing = [index for index in range(n_images) if index not in known]
+    if missing:  # stopped half-way, these labels would be taken for those of the new images
+        (folder / "annotations.json").unlink(missing_ok=True)
     entry_of = partial(_write_image, folder, name, seed=seed)
     rendered = iter(pool.map(entry_of, missing) if pool else map(entry_of, missing))
     with progress_bar(n_images, f"rendering {name}") as bar, journal.open("w") as lines:

@@ -80,6 +80,23 @@ def test_an_interrupted_run_goes_on(street, tmp_path, monkeypatch):
     assert contents(tmp_path / "day_street") == contents(street)
 
 
+def test_images_of_another_seed_that_was_stopped_are_not_kept(street, tmp_path, monkeypatch):
+    """Half of the files are of the other seed: its labels are not those of the first."""
+    write_environment(tmp_path, "day_street", 4, seed=9)
+
+    def falter(name, index, *, seed):
+        if index == 2:
+            raise KeyboardInterrupt
+        return make_picture(name, index, seed=seed)
+
+    with monkeypatch.context() as faltering:
+        faltering.setattr(dataset, "make_picture", falter)
+        with pytest.raises(KeyboardInterrupt):
+            write_environment(tmp_path, "day_street", 4, seed=1)
+    write_environment(tmp_path, "day_street", 4, seed=9)
+    assert contents(tmp_path / "day_street") == contents(street)
+
+
 def test_nothing_is_rendered_twice(street, monkeypatch):
     monkeypatch.setattr(dataset, "make_picture", None)
     before = contents(street)
