@@ -40,7 +40,7 @@ from autoeval.version import __version__
 # Column of a source's own images that holds them with their boxes and labels, as bytes.
 LABELLED = "labelled_boxes"
 BOXES_FILE = "boxes.parquet"  # of a work dir, with the columns ``source``, ``group`` and `LABELLED`
-MOST_IMAGES = 300  # of a source
+MOST_IMAGES = 300  # of a source, at equal distances
 FOUND = ("image", "label", "boxes", "scores")
 TRUE = ("image", "label", "boxes", "crowd")
 
@@ -52,12 +52,11 @@ class Scorer(TravellingObserver):
         """Return the rows of one sample set, one a repeat; own images also with all their boxes."""
         samples, seen = job.payload, list[Evidence]()
         untouched = job.columns.get("kind") == SEED
-        first = (
-            [samples.unread(k) for k in range(min(len(samples), MOST_IMAGES))] if untouched else []
-        )
-        truth_by_image = {
-            sample.image_id: (sample.boxes, sample.labels, sample.iscrowd) for sample in first
-        }
+        n_kept = min(len(samples), MOST_IMAGES) if untouched else 0
+        # The first images may be of one video, while the accuracy is that of all.
+        numbers = np.linspace(0, len(samples) - 1, n_kept).round().astype(int).tolist()
+        unread = (samples.unread(number) for number in numbers)
+        truth_by_image = {one.image_id: (one.boxes, one.labels, one.iscrowd) for one in unread}
 
         def keep(evidence: Evidence) -> None:
             if evidence.image_id in truth_by_image:
