@@ -4,6 +4,7 @@
     python -m benchmarks.fine_tuned predict FILE
     python -m benchmarks.fine_tuned prior FILE
     python -m benchmarks.fine_tuned evaluate FILE
+    python -m benchmarks.fine_tuned categories FILE
     python -m benchmarks.fine_tuned labels DATA OUT FILE
 
 `table` reads what `benchmarks/trained_detectors.py` wrote into OUT. Each detector is calibrated
@@ -18,7 +19,10 @@ have seen neither YOLOX nor the groups of home and site, and writes FILE, a CSV.
 `autoeval.model.DomainShift` on it, each measure for itself, and writes
 ``configs/trained_here_prior.json``. `evaluate` fits it without each detector, others of the same
 group of homes, and a quarter of the groups of sites, and prints the errors on these, with
-``--trained-here`` and without: over all and of each detector.
+``--trained-here`` and without: over all and of each detector. `categories` does so with the mean
+over the categories of each site that has several: predicted as one quantity whose error is as large
+as that of a single category, and as `DomainShift.predict` does it, by the correlation of the errors
+in the regression.
 
 `labels` measures what labels of a second site say of the others; see `labelled_away`.
 """
@@ -105,11 +109,12 @@ def parse_args() -> argparse.Namespace:
     predict = commands.add_parser("predict")
     prior = commands.add_parser("prior")
     evaluate = commands.add_parser("evaluate")
+    categories = commands.add_parser("categories")
     labels = commands.add_parser("labels")
     for of in (table, labels):
         of.add_argument("data", type=Path)
         of.add_argument("boxes", type=Path, metavar="OUT", help="of trained_detectors.py")
-    for of in (predict, prior, evaluate, labels):
+    for of in (predict, prior, evaluate, categories, labels):
         of.add_argument("file", type=Path, help="CSV of `predict`")
     table.add_argument("--reference", type=Path, help="boxes of a reference detector")
     return parser.parse_args()
@@ -128,6 +133,8 @@ def main() -> None:
         PRIOR.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
     elif args.command == "evaluate":
         evaluate(pd.read_csv(args.file))
+    elif args.command == "categories":
+        evaluate_means(pd.read_csv(args.file))
     else:
         labels(args)
 
@@ -305,9 +312,10 @@ def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.Dat
 
     Columns are ``mean`` and ``std`` of the prediction, ``true``, ``home`` (mean accuracy at home),
     ``confidence`` (by how much that of the boxes exceeds that at home), ``carried``, ``measure``,
-    ``target``, ``detector``, ``fold``; ``mean_reference`` and ``std_reference`` with a reference
-    detector that has a weight. By priors that have seen neither the parent nor the groups of home
-    and site.
+    ``target``, ``detector``, ``fold``; ``average_std``, of the prediction of the mean over the
+    categories of the site, where there are several; ``mean_reference`` and ``std_reference`` with a
+    reference detector that has a weight. By priors that have seen neither the parent nor the groups
+    of home and site.
     """
     found = []
     for name, own in tqdm(table.groupby("detector", sort=False), "detectors"):
@@ -323,6 +331,11 @@ def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.Dat
                 at_home = home.set_index("category")[target]
                 expected = model.features_[0]
                 confidence = asked[expected] - home[expected].mean()
+                average_std = {}
+                for source, site in asked.dropna(subset=[target]).groupby("source"):
+                    if len(site) > 1:
+                        weights = np.full((1, len(site)), 1 / len(site))
+                        average_std[source] = float(model.distribution(site, weights).std[0])
                 for k in np.flatnonzero(asked[target].notna()).tolist():
                     row = asked.iloc[[k]]
                     predicted = model.distribution(row)
@@ -338,6 +351,7 @@ def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.Dat
                             "fold": fold,
                             "mean": float(predicted.mean[0]),
                             "std": float(predicted.std[0]),
+                            "average_std": average_std.get(row["source"].iloc[0], np.nan),
                             "true": float(row[target].iloc[0]),
                             "home": float(at_home.mean()),
                             "confidence": float(confidence.iloc[k]),
@@ -429,6 +443,54 @@ def left_out(rows: pd.DataFrame, requested: pd.DataFrame | None = None) -> pd.Da
         domain_shift = fit(without(group_of(detector.removeprefix(TUNED)), fold, rows))
         parts.append(with_intervals(own, domain_shift))
     return pd.concat(parts)
+
+
+def evaluate_means(rows: pd.DataFrame) -> None:
+    """Print the errors of the mean over the categories of a site, in two forms of the interval."""
+    rows = rows[rows["target"].isin(AP_TARGETS)]
+    several = rows.dropna(subset=["average_std"])
+    parts = []
+    for (target, detector, fold), own in several.groupby(["target", "detector", "fold"]):
+        others = rows[rows["target"] == target]
+        domain_shift = fit(without(group_of(str(detector).removeprefix(TUNED)), fold, others))
+        parts += [of_mean(site, domain_shift) for _, site in own.groupby("source")]
+    found = pd.concat(parts, ignore_index=True)
+    found["interval score"] = interval_scores(found)
+    by = ["target", "errors of categories"]
+    table = tabulated(found, by, "carried over", found["carried"])
+    score = found.groupby(by)["interval score"].mean()
+    print(to_markdown(table.join(score).round(1).reset_index()))
+
+
+def of_mean(site: pd.DataFrame, domain_shift: DomainShift) -> pd.DataFrame:
+    """Estimate the mean over the categories of a site of one detector, a row for each form."""
+    mean, std, home = site["mean"].to_numpy(), site["std"].to_numpy(), float(site["home"].iloc[0])
+    confidence, average = site["confidence"].to_numpy(), np.full((1, len(site)), 1 / len(site))
+    average_std, normal = site["average_std"].to_numpy()[:1], np.ones((1, 1))
+    each = Mixture(normal, mean[None], std[None])
+    whole = Mixture(normal, (average @ mean)[None], average_std[None])
+    forms = {
+        "as one": domain_shift.predict(whole, home, average @ confidence),
+        "as of the regression": domain_shift.predict(
+            each, home, confidence, average=(average, average_std)
+        ),
+    }
+    value = np.clip(domain_shift.predict(each, home, confidence).mean, 0, 1).mean(keepdims=True)
+    rows = []
+    for name, predicted in forms.items():
+        (interval,) = predict_intervals(predicted, LEVEL, value)
+        rows.append(
+            {
+                "target": site["target"].iloc[0],
+                "errors of categories": name,
+                "estimate": interval.value,
+                "lower": interval.lower,
+                "upper": interval.upper,
+                "true": site["true"].mean(),
+                "carried": site["carried"].mean(),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def without(home_group: str, fold: int, rows: pd.DataFrame) -> pd.DataFrame:

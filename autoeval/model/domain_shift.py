@@ -33,6 +33,7 @@ from autoeval.model.mixed_model import Mixture
 DETECTORS = ndtri((np.arange(8) + 0.5) / 8)
 SITES = ndtri((np.arange(3) + 0.5) / 3)
 NOTHING = 0.004  # of accuracies up to it the probability counts, not the density
+LEAST_VARIANCE = 1e-12  # of an accuracy; less is rounding
 LEAST_DENSITY = 1e-9  # so that no labelled site rules out a fall
 
 
@@ -229,22 +230,31 @@ class DomainShift:
         predicted: Mixture,
         home: float | np.ndarray,
         confidence: np.ndarray,
+        *,
+        average: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Mixture:
-        """Correct a predictive distribution of N accuracies.
+        """Correct a predictive distribution of N accuracies, or of averages over them.
+
+        The fall and the effect of the site are the same for all accuracies of an average, so that
+        they do not average out. The other errors have the correlation that those of the
+        regression have on average, so that the averages are distributed as those of `draws`.
 
         Parameters
         ----------
         predicted : Mixture
-            What the regression predicts.
+            What the regression predicts of each accuracy.
         home : float or ndarray of shape (N,)
             Accuracy at the site of training, in [0, 1]; one, or of each quantity.
         confidence : ndarray of shape (N,)
             x; see the module.
+        average : tuple of ndarray of shape (A, N) and (A,), optional
+            Weights of the accuracies, all of one site, in each of A averages, and the standard
+            deviations of these averages as the regression predicts them.
 
         Returns
         -------
         Mixture
-            Of the same quantities.
+            Of N accuracies, or of A averages.
 
         Examples
         --------
@@ -255,7 +265,26 @@ class DomainShift:
         (array([0.201]), array([0.515]))
         """
         means, stds = self.components(predicted.mean, predicted.std, home)
-        weights = self.falls[1][:, None, None] * self.weights(confidence)
+        weights = self.weights(confidence)
+        if average is not None:
+            shares, average_std = average
+            # As in `draws` one uniform number decides for all accuracies of a site: the state of
+            # each changes where the number passes the end of a part of [0, 1].
+            ends = np.cumsum(weights, axis=0)
+            cuts = np.unique(ends)
+            lengths = np.diff(cuts, prepend=0.0)
+            state = ((cuts - lengths / 2)[:, None, None] > ends).sum(axis=1)
+            state, column = np.minimum(state, len(SITES)), np.arange(means.shape[-1])
+            # One correlation of every two errors, that which makes the regression's averages vary
+            # as they do.
+            together, apart = (shares @ predicted.std) ** 2, shares**2 @ predicted.std**2
+            correlation = (average_std**2 - apart) / np.maximum(together - apart, LEAST_VARIANCE)
+            correlation = np.clip(correlation, 0, 1)
+            means, stds = means[:, state, column] @ shares.T, stds[:, state, column]
+            together, apart = (stds @ shares.T) ** 2, stds**2 @ shares.T**2
+            stds = np.sqrt(correlation * together + (1 - correlation) * apart)
+            weights = np.repeat(lengths[:, None], len(shares), axis=1)
+        weights = self.falls[1][:, None, None] * weights
         n = means.shape[-1]
         return Mixture(weights.reshape(-1, n), means.reshape(-1, n), stds.reshape(-1, n))
 

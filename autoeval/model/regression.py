@@ -370,11 +370,13 @@ class Regression:
         elif self.domain_shift_ is None or GROUP in rows:
             predicted = self._model.predict(new, average=average)
         else:
-            confidence = new.x[:, 0] - self._confidence_at_home
+            of_average = None
             if average is not None:
-                confidence = average @ confidence
-            elsewhere = self._elsewhere.predict(new, average=average)
-            predicted = self.domain_shift_.predict(elsewhere, self.home_, confidence)
+                of_average = average, self._elsewhere.predict(new, average=average).std
+            confidence = new.x[:, 0] - self._confidence_at_home
+            predicted = self.domain_shift_.predict(
+                self._elsewhere.predict(new), self.home_, confidence, average=of_average
+            )
         return replace(predicted, stds=np.hypot(predicted.stds, unseen * self.accuracy_std_))
 
     def _distribution_at(

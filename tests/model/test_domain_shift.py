@@ -138,6 +138,25 @@ def test_where_nothing_is_found_the_detector_falls_far():
     assert given.posterior[0] < USUAL.constant < 0.2 < given.posterior[-1]
 
 
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
+def test_the_mean_over_categories_of_a_site_has_the_distribution_of_its_draws(correlation):
+    """Also where the categories are unlike: of one the confidence is that at home."""
+    mean, std, weights = np.array([0.4, 0.3]), np.array([0.1, 0.05]), np.array([[0.7, 0.3]])
+    correlations = np.array([[1.0, correlation], [correlation, 1.0]])
+    covariance = np.outer(std, std) * correlations
+    draws = np.random.default_rng(0).multivariate_normal(mean, covariance, 100_000)
+    shift, confidence = replace(USUAL, like_home_slope=5.0), np.array([0.3, -0.3])
+    drawn = shift.draws(draws, 0.5, confidence, sites=np.zeros(2, int), seed=1) @ weights[0]
+    average_std = np.sqrt(np.diag(weights @ covariance @ weights.T))
+    average = shift.predict(normal(mean, std), 0.5, confidence, average=(weights, average_std))
+    assert average.mean[0] == pytest.approx(drawn.mean(), abs=0.002)
+    each = shift.predict(normal(mean, std), 0.5, confidence).mean
+    assert average.mean[0] == pytest.approx((weights @ each)[0], abs=1e-9)
+    for probability in (0.05, 0.95):
+        expected = np.quantile(drawn, probability)
+        assert average.quantile(probability)[0] == pytest.approx(expected, abs=0.005)
+
+
 def test_joint_draws_are_of_one_detector_and_have_the_same_distribution():
     draws = np.random.default_rng(0).normal([0.4, 0.3], [0.1, 0.05], (20_000, 2))
     corrected = USUAL.draws(draws, 0.5, UNKNOWN, sites=np.arange(2), seed=1)
