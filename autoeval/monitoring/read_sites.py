@@ -315,7 +315,11 @@ class ResultsReader:
             warnings.append(Notice("images-no-longer-named", text))
         sites = sorted({image.site for image in images})
         note = {"warnings": codes_of(warnings), "sites": sites, "n_images": len(images)}
-        of_frames = {images[k].name: block for k, block in enumerate(blocks)}
+        first = dict[int, str]()  # image of each block, by whose name other files know it, too
+        of_frames = {
+            image.name: first.setdefault(block, image.name)
+            for image, block in zip(images, blocks, strict=False)
+        }
         note = {**note, "unseen": site.unseen, "floor": site.floor, "blocks": of_frames}
         return images, note
 
@@ -397,6 +401,12 @@ def read_results(
                 continue
             finally:
                 bar.update()
+            if stay := observed[file.name] - {image.name for image in rows}:
+                earlier = notes.get(file.name, note)  # they count as those of another file do
+                note["sites"] = sorted({*note["sites"], *earlier["sites"]})
+                note |= {name: max(note[name], earlier[name]) for name in ("unseen", "floor")}
+                frames = stay & earlier["blocks"].keys()
+                note["blocks"] |= {image: earlier["blocks"][image] for image in frames}
             store.add(rows, numbered=True, file=(file.name, stamp, note))
             notes[file.name] = {"stamp": stamp, **note}
     site_names = {file.name: file.name or file.path.name for file in files if file.name in notes}
@@ -416,9 +426,7 @@ def read_results(
             largest = of_sites.setdefault(site, {"unseen": 0.0, "floor": 0.0})
             largest |= {name: max(value, note[name]) for name, value in largest.items()}
     blocks = {
-        image: f"{block} of {name}"
-        for name, note in notes.items()
-        for image, block in note.get("blocks", {}).items()
+        image: block for note in notes.values() for image, block in note["blocks"].items()
     }
     notes_of = {site_names[name]: notes[name] for name in site_names}
     return (*_warnings(notes_of), *failed), of_sites, blocks

@@ -70,6 +70,37 @@ def numbers(site):
     return table[["value", "change", "change_lower", "change_upper", "p", "boxes", "score"]]
 
 
+def cut(day, k):
+    """The same, of a file that begins at a score of .3."""
+    return [{**row, "score": max(row["score"], 0.3)} for row in half_empty(day, k)]
+
+
+def test_images_that_a_file_no_longer_names_are_read_as_those_of_another_file(world, tmp_path):
+    """As of each day its own: from the score at which the latest began, if others were cut."""
+    for folder, boxes_of, days in (("early", cut, range(7)), ("late", half_empty, [7])):
+        write_site(tmp_path / "sites", boxes_of, days)
+        site = run(world, tmp_path)
+        part = tmp_path / f"parts/sites/gate/{folder}.json"
+        part.parent.mkdir(exist_ok=True, parents=True)
+        shutil.copy(tmp_path / "sites/gate.json", part)
+    assert numbers(site).equals(numbers(run(world, tmp_path / "parts", depth=1)))
+
+
+def test_a_site_that_a_file_no_longer_names_stays_as_it_was(world, tmp_path):
+    """Of images of all sites, where one sends nothing: its boxes counted as those of all scores."""
+    path = tmp_path / "all.json"
+    write_site(tmp_path / "sites", cut, range(8))
+    content = json.loads((tmp_path / "sites/gate.json").read_text())
+    sites = []
+    for name in ("gate", "roof"):
+        for image in content["images"]:
+            image["file_name"] = f"{name}/{image['id']:04}.jpg"
+        path.write_text(json.dumps(content))
+        given = {"work_dir": tmp_path / "work", "baseline": "6d"}
+        sites.append(autoeval.monitor(world / "fit", path, **given)["gate"])
+    assert numbers(sites[1]).equals(numbers(sites[0]))
+
+
 def test_a_category_of_the_fit_is_named_without_its_words(world, tmp_path):
     write_site(tmp_path / "sites", half_empty, range(8))
     expected = numbers(run(world, tmp_path))
