@@ -248,7 +248,7 @@ def compare_windows(
 
 def _block_means(series: np.ndarray, length: int) -> np.ndarray:
     n = len(series) // length
-    return series[: n * length].reshape(n, length, -1).mean(axis=1)
+    return series[: n * length].reshape(n, length, series.shape[1]).mean(axis=1)
 
 
 @dataclass(frozen=True)

@@ -425,9 +425,7 @@ def read_results(
         for site in note["sites"]:
             largest = of_sites.setdefault(site, {"unseen": 0.0, "floor": 0.0})
             largest |= {name: max(value, note[name]) for name, value in largest.items()}
-    blocks = {
-        image: block for note in notes.values() for image, block in note["blocks"].items()
-    }
+    blocks = {image: block for note in notes.values() for image, block in note["blocks"].items()}
     notes_of = {site_names[name]: notes[name] for name in site_names}
     return (*_warnings(notes_of), *failed), of_sites, blocks
 

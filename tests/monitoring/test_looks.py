@@ -45,6 +45,13 @@ def test_nothing_varies_and_nothing_moves():
     assert compare_images(np.zeros(10), np.ones(5), least=1e9).p_two_sided > 0.9
 
 
+def test_one_image_after_many_is_compared_by_their_variance():
+    """As the first of a new window: it makes no block of two, which was a traceback."""
+    found = compare_images(np.tile([0.0, 1.0], 20), np.ones(1))
+    assert found.value == 0.5 and found.units == (40, 1)
+    assert found.error == pytest.approx(np.sqrt(10 / 39 * (1 / 40 + 1)))
+
+
 def autocorrelated(rng, n, rho):
     series = np.empty(n)
     series[0] = rng.normal()
