@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
-from unicodedata import normalize
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
+from autoeval.io.image_identity import Named, match_images
 from autoeval.runtime.files import PathLike
 from autoeval.words import listed
 
@@ -31,11 +33,8 @@ ALIASES = {
 }
 CLASS_NAMES = ("class", "category", "object", "prompt", "class_name", "text")
 LONG = ("image", "class", "count")
-# What files of an image are called by: suffixes that are not part of its name.
-SUFFIXES = frozenset(
-    f".{suffix}"
-    for suffix in ("jpg", "jpeg", "png", "bmp", "tif", "tiff", "webp", "mat", "txt", "json", "npy")
-)
+# Files about an image have its name, with another suffix.
+ANNOTATION = re.compile(r"\.(?:mat|txt|json)$", re.IGNORECASE)
 FORMS = {2: ("id", "pred"), 3: ("id", "target", "pred"), 4: ("id", "error", "target", "pred")}
 
 
@@ -244,8 +243,8 @@ def read_long(path: PathLike) -> pd.DataFrame:
 def match_ids(ids: Collection[str], target_ids: Collection[str]) -> dict[str, str]:
     """Return for each of `ids` the one of `target_ids` that names the same image.
 
-    Names are compared whole, without folders, or without folders and suffix, whichever way joins
-    most images; names that are then no longer different join none.
+    Names are looked up as those of boxes are (`autoeval.io.image_identity.match_images`), with or
+    without folders and suffix; those that could be several, or are of one, join none.
 
     Parameters
     ----------
@@ -259,28 +258,18 @@ def match_ids(ids: Collection[str], target_ids: Collection[str]) -> dict[str, st
     >>> match_ids(["images/IMG_1.jpg", "images/IMG_2.jpg"], ["IMG_1", "IMG_3"])
     {'images/IMG_1.jpg': 'IMG_1'}
     """
-    best: dict[str, str] = {}
-    for change in (str, _file_name, _stem):
-        n_targets, n_given = Counter(map(change, target_ids)), Counter(map(change, ids))
-        by_name = {change(name): name for name in target_ids if n_targets[change(name)] == 1}
-        matched = {
-            name: by_name[change(name)]
-            for name in ids
-            if change(name) in by_name and n_given[change(name)] == 1
-        }
-        if len(matched) > len(best):
-            best = matched
-    return best
-
-
-def _file_name(name: str) -> str:
-    """Return a name without folders, whichever system and Unicode form it was written in."""
-    return PurePath(normalize("NFC", name).replace("\\", "/")).name
-
-
-def _stem(name: str) -> str:
-    path = PurePath(_file_name(name))
-    return path.stem if path.suffix.lower() in SUFFIXES else path.name
+    targets = list(target_ids)
+    matches = match_images(
+        [Named(None, ANNOTATION.sub("", name)) for name in ids],
+        [LabelledImage("", ANNOTATION.sub("", name), None) for name in targets],
+    )
+    places = matches.index.tolist()
+    times = Counter(places)
+    return {
+        name: targets[place]
+        for name, place in zip(ids, places, strict=True)
+        if place >= 0 and times[place] == 1
+    }
 
 
 def true_counts(path: PathLike, frame: pd.DataFrame) -> np.ndarray:

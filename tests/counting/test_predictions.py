@@ -85,7 +85,12 @@ def test_a_count_is_the_predicted_one_where_there_is_a_truth(tmp_path):
 JOINED = [
     (["IMG_1.jpg", "IMG_2.jpg"], ["IMG_1", "IMG_3"], {"IMG_1.jpg": "IMG_1"}),
     (["0001"], ["val/images/0001.jpg"], {"0001": "val/images/0001.jpg"}),
-    (["a/1.jpg", "b/1.jpg"], ["a/1.png", "b/1.png"], {}),  # without folders they are one
+    # folders tell images of one name apart, and those of other folders are other images
+    (["a/1.jpg", "b/1.jpg"], ["a/1.png", "b/1.png"], {"a/1.jpg": "a/1.png", "b/1.jpg": "b/1.png"}),
+    (["a/1.jpg", "b/2.jpg"], ["a/1.jpg", "a/2.jpg"], {"a/1.jpg": "a/1.jpg"}),
+    (["1.jpg", "2.jpg"], ["a/1.jpg", "b/1.jpg"], {}),
+    (["e\u0301.jpg", "\xe9.jpg", "b.jpg"], ["\xe9.jpg", "b.jpg"], {"b.jpg": "b.jpg"}),
+    (["IMG_1.JPG"], ["img_1.mat"], {"IMG_1.JPG": "img_1.mat"}),
     (["1", "1.jpg"], ["1"], {"1": "1"}),
     (["val\\1.jpg", "val\\2.jpg"], ["1", "2"], {"val\\1.jpg": "1", "val\\2.jpg": "2"}),
     (["cafe\u0301.jpg", "b.jpg"], ["caf\xe9", "b"], {"cafe\u0301.jpg": "caf\xe9", "b.jpg": "b"}),
