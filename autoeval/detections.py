@@ -49,7 +49,8 @@ class Detections:
     Parameters
     ----------
     boxes : ndarray of shape (N, 4)
-        xyxy, pixels; float32 as networks give them, all else becomes float64.
+        xyxy, pixels; float32 as networks give them and where there are none, all else becomes
+        float64.
     scores : ndarray of shape (N,)
         Confidences in [0, 1], of the same types.
     labels : ndarray of shape (N,), int64
@@ -121,7 +122,11 @@ class Detections:
 
 def _floating(values: np.ndarray) -> np.ndarray:
     values = np.asarray(values)
-    return values if values.dtype == np.float32 else values.astype(np.float64)
+    if values.dtype == np.float32:
+        return values
+    # None are single, too: an empty list, joined with the scores of other images, would make them
+    # double, by which .2 in single precision is over .2.
+    return values.astype(np.float64 if values.size else np.float32)
 
 
 @dataclass(frozen=True, eq=False)
