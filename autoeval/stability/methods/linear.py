@@ -45,18 +45,20 @@ class Constant:
         self.statistic = statistic
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Take the statistic of `target` over the sources.
+        """Take the statistic of `target` over the sources, or over their pairs with a category.
 
         Parameters
         ----------
         rows : Rows
-            Of which the first of each source's own images is read, where it has the target.
+            Of which the first of each source's own images is read, where it has the target; of rows
+            of categories the first of each category there.
         target : str
             Column of the accuracy.
         """
         seeds = rows.of_kind(SEED)
         seeds = seeds.where(np.isfinite(seeds[target].astype(np.float64)))
-        first = np.unique(seeds["source"], return_index=True)[1]
+        names = [seeds[name].astype(str) for name in ("source", "category") if name in seeds]
+        first = np.unique(np.stack(names), axis=1, return_index=True)[1]
         self.value_ = float(self.statistic(seeds[target][first]))
         return self
 
