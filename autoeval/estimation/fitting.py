@@ -517,9 +517,12 @@ def join_fits(
     first_name, first_estimator = next(iter((run or fits).items()))
     for name, estimator in fits.items():
         _check_same_detector(first_name, first_estimator, name, estimator)
-    words: list[str] = []
+    words, category_names = list[str](), list[str]()
     sites = {
-        name: [_as_spelt_before(labelled, words) for labelled in _sites_of(name, fitted)]
+        name: [
+            _as_spelt_before(labelled, words, category_names)
+            for labelled in _sites_of(name, fitted)
+        ]
         for name, fitted in fits.items()
     }
     sets = [
@@ -545,7 +548,9 @@ def join_fits(
     if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
         context.pop(CHOSEN, None)  # they read references of different places in their lists
     joined = fit_sets(
-        sets, context=context | _words_of(fits, words), settings=FitSettings(target, level)
+        sets,
+        context=context | _words_of(fits, words, category_names),
+        settings=FitSettings(target, level),
     )
     return replace(joined, loading_=loading)
 
@@ -561,40 +566,48 @@ def _sites_of(name: str, fitted: AccuracyEstimator) -> tuple[Site, ...]:
     return sets
 
 
-def _as_spelt_before(labelled: Site, words: list[str]) -> Site:
-    """Spell the words of a labelled set as earlier sets, whose `words` take in its further ones.
+def _as_spelt_before(labelled: Site, words: list[str], names: list[str]) -> Site:
+    """Spell a labelled set as earlier sets, whose `words` and `names` take in its further ones.
 
-    Where one set has ``Car`` and another ``car`` it is one category.
+    Where one set has ``Car`` and another ``car`` it is one category. Categories that were named
+    have `names`, which are no words of the detector: ``person`` may be the one of ``Person``.
     """
-    looks = labelled.looks
-    used = dict.fromkeys([*looks.categories, *labelled.boxes.categories])
+    looks, categories = labelled.looks, labelled.boxes.categories
+    used = dict.fromkeys([*looks.categories, *(() if labelled.everywhere else categories)])
     spelt = known_spellings(used, words)
     words += [word for word in used if word not in words and word not in spelt]
-    if not spelt:
-        return labelled
+    of_names = spelt
+    if labelled.everywhere:
+        of_names = {**spelt, **known_spellings(categories, names)}
+        of_names = {name: known for name, known in of_names.items() if name not in names}
+        names += [name for name in categories if name not in names and name not in of_names]
     known = replace(
         looks,
         categories=tuple(spelt.get(word, word) for word in looks.categories),
         numbers={number: spelt.get(word, word) for number, word in looks.numbers.items()},
         frequencies={spelt.get(word, word): n for word, n in looks.frequencies.items()},
     )
-    return replace(labelled.respelt(spelt), looks=known)
+    labelled = labelled.respelt(of_names) if of_names else labelled
+    return replace(labelled, looks=known) if spelt else labelled
 
 
-def _words_of(fits: Mapping[str, AccuracyEstimator], spellings: Sequence[str]) -> dict[str, Any]:
+def _words_of(
+    fits: Mapping[str, AccuracyEstimator], spellings: Sequence[str], names: Sequence[str]
+) -> dict[str, Any]:
     """Join the detector's words for the categories of all fits, as ``task``.
 
     As ``words`` where a fit has none: then every word may count at a new site, and a category that
-    is named there still has its words. All are spelt as in `spellings`.
+    is named there still has its words. Words are spelt as in `spellings`, categories as in `names`.
 
     Raises InputError where they give a category different words.
     """
     words: dict[str, list[str]] = {}
     for name, fitted in fits.items():
         known = fitted.categories_ or fitted.context_.get("words", {})
-        spelt = known_spellings([*known, *words_of(known)], spellings)
+        spelt = known_spellings(words_of(known), spellings)
+        of_names = {**known_spellings(known, spellings), **known_spellings(known, names)}
         for category, its_words in known.items():
-            category = spelt.get(category, category)
+            category = category if category in names else of_names.get(category, category)
             its_words = [spelt.get(word, word) for word in its_words]
             # the name of a category is a word of it, whether it was given as one or not
             before = words.setdefault(category, list(its_words))

@@ -147,6 +147,31 @@ def test_named_categories_that_are_spelt_otherwise_are_those_of_another_fit():
     np.testing.assert_array_equal(numbers_at(joined), numbers_at(same))
 
 
+@pytest.mark.parametrize("order", ["abc", "bca", "cab"])
+def test_a_named_category_of_a_word_that_is_spelt_otherwise_is_that_of_another_fit(order):
+    """Of --category person=Person and --category person: it had other words, and was refused."""
+
+    def named(seed, *words):
+        labelled = site(seed)
+        looks = Looks.of(replace(labelled.boxes, categories=words))
+        task = {
+            "task": {"name": "any", "words": dict(zip(WORDS, map(list, zip(words)), strict=True))}
+        }
+        return fit_of(replace(labelled, looks=looks), {**DETECTOR, **task})
+
+    def joined(*spellings):
+        fits = dict(
+            zip("abc", (named(k, *words) for k, words in enumerate(spellings)), strict=True)
+        )
+        return join_fits({name: fits[name] for name in order})
+
+    same, other = joined(WORDS, WORDS, WORDS), joined(WORDS, ("Car", "Person"), ("CAR", "person"))
+    assert other.categories_.keys() == same.categories_.keys()
+    assert other.regression_.categories_ == same.regression_.categories_
+    assert len(other.looks_.categories) == len(WORDS)
+    np.testing.assert_allclose(numbers_at(other), numbers_at(same), atol=1e-9)
+
+
 def with_reference(seed, digest="large"):
     labelled = site(seed)
     return fit_of(replace(labelled, reference=labelled.boxes), context(reference=digest))
