@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from autoeval.report.page import Chart, Page, Table
+from autoeval.report.page import PAGE, Chart, Page, Table, left_beside
 from autoeval.runtime.files import write_figure, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAGE = "report.html"
 FIGURES = "figures"
 
 
@@ -78,6 +77,9 @@ class FiledPage(Page):
     def write_all(self, folder: Path) -> list[Path]:
         """Write ``report.html``, the tables and ``figures/NAME.png`` and ``.svg``.
 
+        Those of an earlier page in the folder that this one lacks are removed: they are of another
+        result.
+
         Parameters
         ----------
         folder : Path
@@ -87,8 +89,16 @@ class FiledPage(Page):
         list of Path
             What was written.
         """
-        write_text(folder / PAGE, self.render())
-        written = [folder / PAGE]
+        html, page = self.render(), folder / PAGE
+        for name in map(Path, left_beside(page, html) if page.is_file() else ()):
+            of_table = [folder / name.with_suffix(suffix) for suffix in (".csv", ".json", ".md")]
+            of_figure = [folder / FIGURES / name.with_suffix(suffix) for suffix in (".png", ".svg")]
+            files = of_table if name.suffix == ".csv" else of_figure
+            if all(file.is_file() for file in files):  # fewer are not of such a page
+                for file in files:
+                    file.unlink()
+        write_text(page, html)
+        written = [page]
         for block in self.blocks:
             if isinstance(block, Table) and block.name:
                 written += block.write(folder)

@@ -610,9 +610,7 @@ class Page:
         folder = path.with_suffix("")
         named = [block for block in self.blocks if isinstance(block, Table | Chart) and block.name]
         if path.is_file():
-            with path.open("rb") as before:
-                head = before.read(LONGEST_HEAD).decode("utf-8", "replace")
-            for name in names_in(head) - names_in(html):
+            for name in left_beside(path, html):
                 (folder / name).unlink(missing_ok=True)
         for block in named:
             if isinstance(block, Table):
@@ -624,6 +622,21 @@ class Page:
         if values is not None:
             written.append(write_json(path.with_name("result.json"), plain(values)))
         return written
+
+
+def left_beside(path: Path, html: str) -> set[str]:
+    """Return the names of the files beside an earlier page that a new one in its place lacks.
+
+    Parameters
+    ----------
+    path : Path
+        Of both pages.
+    html : str
+        The new page.
+    """
+    with path.open("rb") as before:
+        head = before.read(LONGEST_HEAD).decode("utf-8", "replace")
+    return names_in(head) - names_in(html)
 
 
 def names_in(html: str) -> set[str]:

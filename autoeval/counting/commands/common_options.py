@@ -285,10 +285,10 @@ def reproduce(
     missing : mapping, optional
         What else is missing.
     """
-    from autoeval.counting.filed_page import PAGE, FiledPage
+    from autoeval.counting.filed_page import FiledPage
     from autoeval.counting.reproduce.printed_grid import StatedMode
     from autoeval.report.compared_with_print import chapters_text, chapters_values
-    from autoeval.report.page import Heading, Text, written_files
+    from autoeval.report.page import PAGE, Heading, Text, written_files
     from autoeval.runtime.files import plain, read_paper, write_json
 
     folder = Path(options.get("work_dir") or f"reproduce_{paper}")

@@ -187,7 +187,7 @@ def evaluate(
     from autoeval.counting.evaluation.inputs import check_category, choose_bins, read_inputs
     from autoeval.counting.evaluation.localisation import DISTANCES
     from autoeval.counting.evaluation.model_measures import evaluate_counts
-    from autoeval.counting.filed_page import PAGE
+    from autoeval.report.page import PAGE
 
     if bins is None:
         refuse_given({"bins_name": bins_name}, "goes with --bins: give that, too.")
@@ -290,9 +290,8 @@ def leaderboard(
     work_dir : path-like
         Where to write.
     """
-    from autoeval.counting.filed_page import PAGE
     from autoeval.counting.leaderboard import leaderboard_page, overall, read_runs
-    from autoeval.report.page import format_cells, to_terminal
+    from autoeval.report.page import PAGE, format_cells, to_terminal
 
     named = [_named(str(text)) for text in runs]
     folders, names = [folder for _, folder in named], [name for name, _ in named]

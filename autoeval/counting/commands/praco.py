@@ -106,12 +106,12 @@ def praco(
     **options
         See `PracoOptions`; with a limit, mosaics are made of the first images alone.
     """
-    from autoeval.counting.filed_page import PAGE
     from autoeval.counting.praco.data import load_counting_set, single_class
     from autoeval.counting.praco.evaluation_page import write_outcome, write_plus_plus
     from autoeval.counting.praco.mosaic_run import LAYOUTS, RELEASED_SEED
     from autoeval.counting.praco.plus_plus import with_objects
     from autoeval.counting.prompting import BATCH_SIZE, PromptedCounter, check_different_names
+    from autoeval.report.page import PAGE
 
     if not counter and not predictions:
         raise InputError(

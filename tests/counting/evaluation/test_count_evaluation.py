@@ -219,6 +219,22 @@ def test_the_command_compares_and_shows_names_as_text(files, tmp_path, capsys):
     assert measures["skipped"].tolist() == [0, 1] and measures["counted"].tolist() == [39, 39]
 
 
+def test_files_of_an_earlier_comparison_are_removed(files, tmp_path):
+    def written():
+        return {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()}
+
+    for predictions in (files, files[:1]):
+        (tmp_path / "out").mkdir(exist_ok=True)
+        (tmp_path / "out" / "own.csv").write_text("of somebody else")
+        assert cli.main(["count", "evaluate", *predictions, "--work-dir", "out"]) == 0
+        compared = {f"{n}.{suffix}" for n in ("comparison", "pairs") for suffix in ("csv", "json")}
+        assert compared & written() == (compared if predictions == files else set())
+    assert {"own.csv", "measures.csv", "bins.png", "bins.svg"} <= written()
+    (tmp_path / "out" / "pairs.csv").write_text("of somebody else")
+    assert cli.main(["count", "evaluate", files[0], "--work-dir", "out"]) == 0
+    assert "pairs.csv" in written()
+
+
 def test_different_data_sets_side_by_side(files, tmp_path, capsys):
     (tmp_path / "other.csv").write_text("x,0,1\ny,7,7\nz,90,80\n")
     assert cli.main(["count", "evaluate", files[0], "other.csv"]) == 2
