@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from inspect import signature
+from typing import get_args, get_type_hints
 
 from autoeval.command_table import COMMANDS
 from autoeval.commands.command_line import help_of
@@ -61,4 +62,5 @@ def test_what_docstrings_name_is_what_there_is():
     assert f"One or more of {', '.join(task_run.TASKS)}." in said(ask_counters)
     assert signature(generate).parameters["patterns"].default == making.RELEASED
     assert f"(default: {prompting.BATCH_SIZE})" in said(praco)
-    assert tuple(image_stabilities()) == search_dropout.SCORE_NAMES
+    scores = get_type_hints(search_dropout.SearchOptions)["score"]
+    assert tuple(image_stabilities()) == get_args(scores)

@@ -295,12 +295,19 @@ def pass_settings(options: Mapping[str, Any]) -> ScoredSettings:
     ------
     InputError
         If a threshold is not possible, the preset is unknown, or the file of the dropout cannot be
-        read.
+        read or numbers other stages.
     """
-    from autoeval.stability.network.forward.dropout_spec import load_dropout
+    from autoeval.stability.network.forward.dropout_spec import load_dropout, stages_of_search
     from autoeval.stability.passes import presets
 
-    dropout = load_dropout(options["dropout"]) if options.get("dropout") else None
+    dropout = None
+    if options.get("dropout"):
+        dropout, searched = load_dropout(options["dropout"]), stages_of_search(options["dropout"])
+        if searched and searched != named_stages(options):
+            raise InputError(
+                f"The dropout of {options['dropout']} was searched at other stages, which it "
+                f"numbers from 0: give --stages {','.join(searched)}, or another --dropout."
+            )
     needs = _needs(options)
     named, repeats, seed = options.get("preset"), options.get("repeats"), options.get("seed") or 0
     if repeats is None:

@@ -37,7 +37,6 @@ N_IMAGES = 40
 LONG_S = 600.0
 COMMAND = "search-dropout"
 ON_ROAD_WORLD = {"detector": road_world.DETECTOR, "metaset": road_world.METASET}
-SCORE_NAMES = ("bos", "bos_strict", "confidence_stability")  # as `image_stabilities` lists them
 
 
 class SearchOptions(TaskOptions, StagedDetector, total=False):
@@ -79,7 +78,7 @@ class SearchOptions(TaskOptions, StagedDetector, total=False):
     rates: Sequence[float]
     preset: Literal["paper", "paper_skip_empty", "released", "replication"]
     repeats: int
-    score: Literal["bos", "bos_strict", "confidence_stability"]
+    score: Literal["bos", "bos_strict", "confidence_stability"]  # as `image_stabilities` lists them
     target: str
     seed: int
     batch_size: int
@@ -92,10 +91,10 @@ def search_dropout(**options: Unpack[SearchOptions]) -> None:
 
     Dropouts (15 sets of backbone stages, several rates) compete for the largest R² between the
     score and mAP over the sample sets of a task. Writes the table, heat maps, and the winner as a
-    configuration file for estimate-map --dropout WORK_DIR/dropout.py. Leave out the sources that
-    are evaluated with it later (--leave-out NAME,NAME). An interrupted search goes on where it was
-    stopped. Without a task, a search on eight environments of the rendered road world that
-    estimate-map does not read.
+    configuration file for estimate-map --dropout WORK_DIR/dropout.py, with the same --stages if
+    any. Leave out the sources that are evaluated with it later (--leave-out NAME,NAME). An
+    interrupted search goes on where it was stopped. Without a task, a search on eight environments
+    of the rendered road world that estimate-map does not read.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ from autoeval.runtime.files import write_figure, write_table, write_text
 from autoeval.stability.dropout_search.search import SearchResult
 from autoeval.stability.dropout_search.workbench import Workbench
 from autoeval.stability.network.forward.dropout_spec import write_dropout_config
+from autoeval.stability.passes.presets import scored_settings
 
 NAMED = ("strategy", "position", "stages", "rate", "r2", "r", "executions", "naive")
 SHARES = {
@@ -118,9 +119,11 @@ class DropoutOutcome:
 
     def _search(self) -> dict:
         first, bench = self.results[0], self.bench
+        named = list(scored_settings(bench.observer).stages)
         return {
             "detector": self.detector,
             "fingerprint": bench.observer.detector.fingerprint,
+            **({"named_stages": named} if named else {}),
             "task": self.task,
             "strategy": first.strategy,
             "score": bench.score,

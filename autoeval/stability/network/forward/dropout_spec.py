@@ -137,6 +137,24 @@ def sources_of_search(path: str | os.PathLike[str]) -> tuple[str, ...]:
     return tuple(map(str, read_config(path, FILE_KEYS).get("found", {}).get("sources", ())))
 
 
+def stages_of_search(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the modules that a dropout of a configuration file numbers; none by default.
+
+    They are those that the search was given as stages.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    return tuple(map(str, read_config(path).get("found", {}).get("named_stages", ())))
+
+
 def _literal(value: Any) -> str:
     """Write a value as the project's formatter would."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
