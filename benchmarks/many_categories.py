@@ -37,7 +37,7 @@ import pandas as pd
 
 import autoeval
 from autoeval.accuracy.coco_evaluation import coco_summary
-from autoeval.estimation.category_scores import site_rows, site_scores
+from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.given import Predictions
@@ -351,10 +351,9 @@ def presence_estimates(fitted: AccuracyEstimator, site: Site, named: bool) -> pd
     """Estimate a site by every rule and every form of the interval."""
     regression, names = fitted.regression_, site.boxes.categories
     site = replace(site, calibration=fitted.calibration_, present=names if named else ())
-    presence, scores = site.presence, site_scores(site, regression.features_)
-    if not scores or not presence.likely.any():
+    if not site.presence.likely.any():
         return pd.DataFrame()
-    rows = regression.site_rows(site_rows(scores, presence))
+    rows = regression.site_rows(site_scores(site, regression.features_)[1])
     likely, expected = rows["likely_boxes"] > 0, rows["expected_objects"]
     chosen = {EVERY: np.ones(len(expected), bool)}
     for share in SHARES:

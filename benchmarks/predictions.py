@@ -29,7 +29,7 @@ from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrate, calibrated_rows, fits_above
-from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
+from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import LabelSet, labelled_boxes
@@ -253,7 +253,7 @@ def many_categories(data: Path, predictions: Path) -> list[dict[str, object]]:
         estimator = Regression().fit(pairs)
         found, truth = split(data, predictions, new)
         site = Site(found, calibration=calibration)
-        pairs = site_rows(site_scores(site, FEATURES), site.presence)
+        _, pairs = site_scores(site, FEATURES)
         pairs = rows_where(pairs, pairs[COUNTED])
         mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
         precision = [ranked.average_precision().mean() for ranked in rank_categories(found, truth)]

@@ -74,7 +74,7 @@ from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, VariancePrior, quantile
 from autoeval.model import DomainShift
 from autoeval.model.calibration import FOUND, LIKELY
-from autoeval.model.pair_table import PRECISION, nothing_over, table_of
+from autoeval.model.pair_table import PRECISION, nothing_over
 from autoeval.model.priors import SYNONYMS, domain_shift_prior
 from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
@@ -749,11 +749,7 @@ class ComparedDetector:
             If precision is not defined, since no box is over the threshold.
         """
         regression = fitted.regression_
-        scores = site_scores(site, regression.features_)
-        rows = table_of([category_scores.row for category_scores in scores])
-        if site.blocks is not None:  # frames of one block are dependent, as for `estimate_site`
-            in_blocks = [len(np.unique(site.blocks[category.images])) for category in scores]
-            rows["n_images"] = np.maximum(in_blocks, 1)
+        _, rows = site_scores(site, regression.features_)
         intervals = regression.predict(rows, unseen=site.unseen)
         intervals.append(regression.predict_mean(rows, unseen=site.unseen))
         if fitted.target.startswith(PRECISION) and nothing_over(rows, fitted.target).all():

@@ -1,6 +1,6 @@
 """The scores of each category of a site, which the regression reads, and tables of scores.
 
-From a calibrated `Site`: `site_scores` and `site_rows` make the rows of a new site for
+From a calibrated `Site`: `site_scores` makes the rows of a new site for
 `autoeval.estimation.estimate`, `labelled_pairs` those of a labelled set, with their accuracies, for
 `autoeval.estimation.calibrating`. Features themselves are in `autoeval.model.pair_table`.
 
@@ -42,6 +42,7 @@ from autoeval.model.pair_table import (
     FEATURES,
     HIGHEST,
     LIKELY_BOXES,
+    N_FOUND,
     ONLY,
     REFERENCE_AP,
     REFERENCE_COUNTS,
@@ -56,7 +57,7 @@ from autoeval.model.pair_table import (
     ReferenceFeatures,
     table_of,
 )
-from autoeval.sites.site import Presence, Site
+from autoeval.sites.site import Site
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,8 +89,9 @@ class CategoryScores:
     Attributes
     ----------
     row : dict
-        The category, the number of images (at least 1), the features and expected counts by name,
-        and the highest score of its boxes on all images of the site; see `nothing_over`.
+        The category, the number of images that are independent (at least 1; those of one block of
+        time count as one) and `N_FOUND`, that of all, the features and expected counts by name, and
+        the highest score of its boxes on all images of the site; see `nothing_over`.
     images : ndarray of shape (m,), int64
         As given, or as found.
     found : bool
@@ -178,10 +180,12 @@ class CategoryScores:
         name = boxes.categories[category]
         words = [word for word, named in site.detector_words.items() if named == name]
         renamed = {WORD: words[0] if len(words) == 1 else name} if site.detector_words else {}
+        independent = images if site.blocks is None else np.unique(site.blocks[images])
         self.row: dict[str, Any] = {
             "category": name,
             **renamed,
-            "n_images": max(len(images), 1),
+            "n_images": max(len(independent), 1),
+            N_FOUND: max(len(images), 1),
             HIGHEST: highest,
             **{name: computed[name] for name in (*self._features, *weights)},
             EXPECTED_COUNTS: self._calibrated.curve,
@@ -207,7 +211,9 @@ class CategoryScores:
         return {name: computed[name] for name in self._features}
 
 
-def site_scores(site: Site, features: Sequence[str]) -> list[CategoryScores]:
+def site_scores(
+    site: Site, features: Sequence[str]
+) -> tuple[list[CategoryScores], dict[str, np.ndarray]]:
     """Score the categories that count or are found, each on the images where it is.
 
     At a new site nobody knows which images hold a category, so those that show none of its boxes
@@ -222,9 +228,12 @@ def site_scores(site: Site, features: Sequence[str]) -> list[CategoryScores]:
 
     Returns
     -------
-    list of CategoryScores
+    scores : list of CategoryScores
         In the order of `Presence.candidates`; empty where nothing is found and none is said to be
         there.
+    rows : dict of str to ndarray
+        The same as one row a category, see `autoeval.model.pair_table`; with the columns `COUNTED`,
+        `LIKELY_BOXES` and `EXPECTED_OBJECTS`.
 
     Raises
     ------
@@ -239,33 +248,15 @@ def site_scores(site: Site, features: Sequence[str]) -> list[CategoryScores]:
             f"Expected features among {', '.join(LABELLED_FEATURES)}, or {EXPECTED}TARGET or "
             f"{BY_REFERENCE}TARGET of a target at a threshold, but got {', '.join(unknown)}."
         )
-    candidates = site.presence.candidates.tolist()
-    return [CategoryScores(site, k, features) for k in candidates]
-
-
-def site_rows(scores: Sequence[CategoryScores], presence: Presence) -> dict[str, np.ndarray]:
-    """Lay out the scores of a site as one row a category, with whether it counts.
-
-    Parameters
-    ----------
-    scores : sequence of CategoryScores
-        From `site_scores`.
-    presence : Presence
-        Of the same site.
-
-    Returns
-    -------
-    dict of str to ndarray
-        See `autoeval.model.pair_table`; with the columns `COUNTED`, `LIKELY_BOXES` and
-        `EXPECTED_OBJECTS`.
-    """
-    at = presence.candidates
-    return {
+    presence, at = site.presence, site.presence.candidates
+    scores = [CategoryScores(site, k, features) for k in at.tolist()]
+    rows = {
         **table_of([category.row for category in scores]),
         COUNTED: presence.counts[at],
         LIKELY_BOXES: presence.likely[at],
         EXPECTED_OBJECTS: presence.expected[at],
     }
+    return scores, rows
 
 
 def labelled_pairs(
@@ -310,11 +301,10 @@ def labelled_pairs(
             images = np.flatnonzero(ranking.n_true)
             evaluated = ranking.take(images)
         n_boxes = int(ranking.n_true.sum())
-        row = {name: value for name, value in scores.row.items() if name != HIGHEST}
+        row = {n: value for n, value in scores.row.items() if n not in (HIGHEST, N_FOUND)}
         at = np.arange(len(images))
         if labelled.blocks is not None:
             at = np.unique(labelled.blocks[images], return_inverse=True)[1]
-            row["n_images"] = max(len(np.unique(labelled.blocks[scores.images])), 1)
         # The standard error of each average precision is by the influence of its images; NaN
         # without labelled boxes or with a single image.
         precision, n = coco_summary(evaluated.average_precision()), int(at.max()) + 1

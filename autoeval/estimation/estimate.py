@@ -19,7 +19,7 @@ import numpy as np
 from autoeval.accuracy.measures import bootstrap_std, find_target, resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation import checks
-from autoeval.estimation.category_scores import CategoryScores, site_rows, site_scores
+from autoeval.estimation.category_scores import CategoryScores, site_scores
 from autoeval.model.mixed_model import PredictionInterval
 from autoeval.model.pair_table import (
     COUNTED,
@@ -27,6 +27,7 @@ from autoeval.model.pair_table import (
     GROUP,
     HIGHEST,
     LIKELY_BOXES,
+    N_FOUND,
     PRECISION,
     SEED,
     SITE,
@@ -299,11 +300,9 @@ def estimate_site(
     """
     regressions = (regression, *filter(None, other_regressions.values()))
     features = dict.fromkeys(name for fitted in regressions for name in fitted.features_)
-    presence = site.presence
-    scores = site_scores(site, list(features))
+    scores, rows = site_scores(site, list(features))
     if not any(category.found for category in scores):
         return _nothing_found(site, regression, other_regressions)
-    rows = site_rows(scores, presence)
     for column, name in ((SITE, site.known), (GROUP, site.group)):
         if name:
             rows[column] = np.full(len(scores), name, object)
@@ -312,17 +311,12 @@ def estimate_site(
     if units is None:  # each image is drawn alone, in which order a file lists them or not
         names = [image.file_name for image in site.boxes.images]
         units = np.argsort(sorted(range(n_images), key=names.__getitem__))
-    n_independent = rows["n_images"]
-    if blocks is not None:  # by category the blocks in which it is found, of few perhaps
-        in_blocks = [len(np.unique(blocks[category.images])) for category in scores]
-        n_independent = np.maximum(in_blocks, 1)
     estimate = estimate_rows(
         regression,
         rows,
         other_regressions,
         backbone=site.backbone,
         unseen=site.unseen,
-        n_independent=n_independent,
     )
     few_blocks: tuple[Notice, ...] = ()
     if estimate.interval_method != checks.NONE_OVER:
@@ -331,7 +325,6 @@ def estimate_site(
             estimate = replace(estimate, sampling_std=std)
         if blocks is not None:
             few_blocks = checks.few_blocks(n_images, int(blocks.max()) + 1)
-    rows["n_images"] = n_independent
     of_site = [*site.warnings, *site.left_out]
     if regression.reference_weight_:
         of_site += checks.reference_at_site(rows_where(rows, rows[COUNTED]), regression.features_)
@@ -351,7 +344,6 @@ def estimate_rows(
     *,
     backbone: str = "ResNet",
     unseen: float = 0.0,
-    n_independent: np.ndarray | None = None,
 ) -> Estimate:
     """Estimate from the scores of one set of images: a category, or all that count together.
 
@@ -369,8 +361,6 @@ def estimate_rows(
     unseen : float
         Share, in [0, 1], of the confidence that scores read and that is missing; see
         `Regression.distribution`.
-    n_independent : ndarray of shape (N,), optional
-        Images of each row that are independent, where that is known: no more count.
 
     Returns
     -------
@@ -379,11 +369,8 @@ def estimate_rows(
     """
     target, rows = regression.target, regression.site_rows(rows)
     n_images = int(rows["n_images"].max())
-    of_counted = rows["n_images"][rows[COUNTED]] if COUNTED in rows else rows["n_images"]
-    n_of_scores = int(of_counted.max(initial=0))
-    if n_independent is not None:
-        rows["n_images"] = n_independent
     counted = rows_where(rows, rows[COUNTED]) if COUNTED in rows else rows
+    n_found = int(counted.get(N_FOUND, counted["n_images"]).max(initial=0))
     none_over = bool(nothing_over(counted, target).all())
     interval = regression.predict_mean(rows, unseen=unseen)
     features = {}
@@ -399,7 +386,7 @@ def estimate_rows(
             interval.value,
             features,
             training_range,
-            n_images=n_of_scores,
+            n_images=n_found,
             backbone=backbone,
             target=target,
         )
@@ -564,7 +551,7 @@ def sampling_std(
     scores : sequence of CategoryScores
         Of each category of the site.
     rows : Table
-        The same as one row a category; see `site_rows`.
+        The same as one row a category; see `site_scores`.
     units : ndarray of shape (M,), int64
         Number of what each image of the site is drawn with: of its block of time, or its own.
 

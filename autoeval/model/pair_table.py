@@ -48,6 +48,7 @@ COUNTS = "counts"
 EXPECTED_COUNTS = "expected_counts"
 REFERENCE_COUNTS = "reference_counts"
 HIGHEST = "highest_score"  # of the boxes of a category, over all images of a site
+N_FOUND = "n_found"  # images that a category is found on, be they of one block of time or not
 COUNTED = "counted"
 LIKELY_BOXES = "likely_boxes"
 EXPECTED_OBJECTS = "expected_objects"

@@ -94,7 +94,8 @@ def test_a_column_that_is_no_feature(found):
 def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
     boxes = Site(found, calibration=USUAL)
     row = CategoryScores(boxes, 0, LABELLED_FEATURES, images=np.arange(3)).row
-    assert set(row) == {"category", "n_images", "highest_score", *FEATURES, "expected_counts"}
+    of_site = {"category", "n_images", "n_found", "highest_score", "expected_counts"}
+    assert set(row) == {*of_site, *FEATURES}
 
 
 def test_a_reference_on_other_images_is_refused():
@@ -148,12 +149,12 @@ def test_a_site_takes_images_where_a_category_is_found_and_categories_that_are_l
     right = USUAL.at_half(found.scores)
     unsure = found.where((found.label != 2) | (right < 0.3))
     boxes = Site(unsure, calibration=USUAL)
-    pairs = site_scores(boxes, FEATURES)
+    pairs, _ = site_scores(boxes, FEATURES)
     assert [pair.row["category"] for pair in pairs] == ["car", "bus", "dog", "cow"]
     seen = np.unique(found.image[(found.label == 0) & (right > 0.05)])
     np.testing.assert_array_equal(pairs[0].images, seen)
     assert pairs[0].row["n_images"] == len(seen)
-    more = site_scores(replace(boxes, present=("cat",)), FEATURES)
+    more, _ = site_scores(replace(boxes, present=("cat",)), FEATURES)
     assert [pair.row["category"] for pair in more] == ["car", "bus", "cat", "dog", "cow"]
     assert more[0].row == pairs[0].row
 

@@ -10,7 +10,7 @@ import pytest
 from autoeval.accuracy.measures import resampled_counts
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
+from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.checks import few_blocks
 from autoeval.estimation.estimate import sampling_std
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -49,8 +49,7 @@ def sampled(regression, boxes, blocks=None):
     """Return the sampling error, and that of estimates from images drawn again."""
     boxes = replace(boxes, calibration=USUAL, reference_calibration=USUAL)
     site = replace(boxes, present=WORDS)
-    scores = site_scores(site, regression.features_)
-    rows = site_rows(scores, site.presence)
+    scores, rows = site_scores(site, regression.features_)
     units = np.arange(N_IMAGES) if blocks is None else blocks
     ours = sampling_std(regression, scores, rows, units)
     again = []
