@@ -311,7 +311,7 @@ def estimated(training: pd.DataFrame, pairs: pd.DataFrame, *, widened: bool) -> 
     known = training.drop_duplicates("source")["unseen"].mean()
     unseen = np.maximum(pairs["unseen"], known) if widened else np.zeros(len(pairs))
     found = [
-        estimator.predict(pairs.iloc[[k]], unseen=float(share))[0] for k, share in enumerate(unseen)
+        estimator.predict(pairs.iloc[[k]].assign(unseen=share))[0] for k, share in enumerate(unseen)
     ]
     columns = {"estimate": "value", "lower": "lower", "upper": "upper"}
     return pairs.assign(**{c: [getattr(of, n) for of in found] for c, n in columns.items()})

@@ -750,8 +750,7 @@ class ComparedDetector:
         """
         regression = fitted.regression_
         _, rows = site_scores(site, regression.features_)
-        intervals = regression.predict(rows, unseen=site.unseen)
-        intervals.append(regression.predict_mean(rows, unseen=site.unseen))
+        intervals = [*regression.predict(rows), regression.predict_mean(rows)]
         if fitted.target.startswith(PRECISION) and nothing_over(rows, fitted.target).all():
             raise InputError(
                 f"{fitted.target} of {name} is not defined, so there is no difference: "

@@ -51,6 +51,7 @@ from autoeval.model.pair_table import (
     SAMPLE,
     SEED,
     TRAINED_HERE,
+    UNSEEN,
     WEIGHT,
     WORD,
     CalibratedFeatures,
@@ -233,7 +234,7 @@ def site_scores(
         there.
     rows : dict of str to ndarray
         The same as one row a category, see `autoeval.model.pair_table`; with the columns `COUNTED`,
-        `LIKELY_BOXES` and `EXPECTED_OBJECTS`.
+        `LIKELY_BOXES`, `EXPECTED_OBJECTS` and `UNSEEN`.
 
     Raises
     ------
@@ -255,6 +256,7 @@ def site_scores(
         COUNTED: presence.counts[at],
         LIKELY_BOXES: presence.likely[at],
         EXPECTED_OBJECTS: presence.expected[at],
+        UNSEEN: np.full(len(at), site.unseen),
     }
     return scores, rows
 

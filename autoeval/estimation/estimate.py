@@ -316,7 +316,6 @@ def estimate_site(
         rows,
         other_regressions,
         backbone=site.backbone,
-        unseen=site.unseen,
     )
     few_blocks: tuple[Notice, ...] = ()
     if estimate.interval_method != checks.NONE_OVER:
@@ -343,7 +342,6 @@ def estimate_rows(
     other_regressions: OtherRegressions | None = None,
     *,
     backbone: str = "ResNet",
-    unseen: float = 0.0,
 ) -> Estimate:
     """Estimate from the scores of one set of images: a category, or all that count together.
 
@@ -358,9 +356,6 @@ def estimate_rows(
         Of other targets to estimate from the same rows; see `OtherRegressions`.
     backbone : str
         Class of the detector's backbone.
-    unseen : float
-        Share, in [0, 1], of the confidence that scores read and that is missing; see
-        `Regression.distribution`.
 
     Returns
     -------
@@ -372,7 +367,7 @@ def estimate_rows(
     counted = rows_where(rows, rows[COUNTED]) if COUNTED in rows else rows
     n_found = int(counted.get(N_FOUND, counted["n_images"]).max(initial=0))
     none_over = bool(nothing_over(counted, target).all())
-    interval = regression.predict_mean(rows, unseen=unseen)
+    interval = regression.predict_mean(rows)
     features = {}
     for name in regression.features_:
         scores = counted[name]
@@ -392,7 +387,7 @@ def estimate_rows(
         )
     category_intervals: dict[str, PredictionInterval] = {}
     if COUNTED in rows or len(rows["category"]) > 1:
-        intervals = regression.predict(rows, unseen=unseen)
+        intervals = regression.predict(rows)
         category_intervals = dict(zip(rows["category"], intervals, strict=True))
     # a category has a value also where its interval is too wide to be given
     of_category = {
@@ -409,7 +404,7 @@ def estimate_rows(
     precisions = [name for name in other_regressions or () if name.startswith(PRECISION)]
     undefined += [name for name in precisions if nothing_over(counted, name).all()]
     other_targets, of_others = _other_targets(
-        counted, regression, interval.value, other_regressions or {}, unseen
+        counted, regression, interval.value, other_regressions or {}
     )
     return Estimate(
         value=interval.value,
@@ -444,7 +439,6 @@ def _other_targets(
     regression: Regression,
     value: float,
     other_regressions: OtherRegressions,
-    unseen: float,
 ) -> tuple[dict[str, Bounds], list[Notice]]:
     """Estimate other targets than that of a value, and check them for loosely drawn labels.
 
@@ -458,8 +452,6 @@ def _other_targets(
         The estimate.
     other_regressions : mapping of str to Regression or None
         See `OtherRegressions`.
-    unseen : float
-        As in `estimate_rows`.
 
     Returns
     -------
@@ -473,7 +465,7 @@ def _other_targets(
         name: bounds(
             without_boxes(name)
             if name in none_over
-            else fitted.predict_mean(rows, unseen=unseen)
+            else fitted.predict_mean(rows)
             if fitted
             else None
         )

@@ -323,7 +323,7 @@ def priors_of_targets(
         if not (estimate.site.known or estimate.site.group):
             error = error_elsewhere(regression.left_out_, estimate.level) or OF_ONE_SET
         if target != estimate.target:
-            of_target = estimate_rows(regression, rows, unseen=estimate.site.unseen)
+            of_target = estimate_rows(regression, rows)
         priors |= priors_of(of_target, error)
     return priors
 

@@ -98,14 +98,14 @@ def expected_curve(
     if estimate.site.nothing_found:
         return _table(())
     fit = estimator.at_floor(estimate.site.floor)
-    rows, unseen = estimate.site.row["rows"], estimate.site.unseen
+    rows = estimate.site.row["rows"]
     best = np.float32(estimate.site.boxes.scores.max(initial=0.0))
     points = _points(iou, thresholds)
     points = {str(point): point for point in points if np.float32(point.score_thr) < best}
     curve = []
     for name, regression in fit.regressions_of(points).items():
         if regression is not None:  # else no box of the labelled set is over the threshold
-            interval = regression.predict_mean(regression.site_rows(rows), unseen=unseen)
+            interval = regression.predict_mean(regression.site_rows(rows))
             curve.append((points[name], (interval.value, interval.lower, interval.upper)))
     return _table(curve)
 

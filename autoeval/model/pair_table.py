@@ -55,6 +55,7 @@ EXPECTED_OBJECTS = "expected_objects"
 TRAINED_HERE = "trained_here"
 SITE = "known_site"  # column of the rows of new images: name of their site in the fit
 GROUP = "known_group"  # column of the rows of a new site: its group, one of the fit
+UNSEEN = "unseen"  # column of the rows of a new site: share of confidence that its file lacks
 WORD = "detector_word"  # column of named categories: the one word of a category, or its own name
 SEED = "seed"  # kind: a site's images as they come
 SAMPLE = "sample"  # kind: transformed images of a site

@@ -56,6 +56,7 @@ from autoeval.model.pair_table import (
     SAMPLE,
     SITE,
     TRAINED_HERE,
+    UNSEEN,
     WORD,
     Table,
     category_weights,
@@ -336,22 +337,18 @@ class Regression:
             table[self.features_[-1]] = np.full(n, np.nan)
         return table
 
-    def distribution(
-        self, rows: Table, average: np.ndarray | None = None, *, unseen: float = 0.0
-    ) -> Mixture:
+    def distribution(self, rows: Table, average: np.ndarray | None = None) -> Mixture:
         """Predict rows of a new site, or averages over them; see `MixedModel.predict`.
 
         Parameters
         ----------
         rows : Table
             One row a category: ``category``, ``n_images`` and the scores; see `site_rows`. `SITE`
-            names a site of the fit that they are of.
+            names a site of the fit that they are of. `UNSEEN` is the share, in [0, 1], of the range
+            of confidence that scores read and that is missing: an error of that share of
+            `accuracy_std_` is added, which the rows have in common.
         average : ndarray of shape (K, M), optional
             Weights of the M rows in each of K averages.
-        unseen : float
-            Share, in [0, 1], of the range of confidence that scores read and that is missing.
-            An independent error of that share of `accuracy_std_` is added, which the categories of
-            a site have in common.
 
         Returns
         -------
@@ -377,6 +374,8 @@ class Regression:
             predicted = self.domain_shift_.predict(
                 self._elsewhere.predict(new), self.home_, confidence, average=of_average
             )
+        unseen = np.asarray(rows[UNSEEN] if UNSEEN in rows else np.zeros(len(new.x)))
+        unseen = unseen if average is None else average @ unseen
         return replace(predicted, stds=np.hypot(predicted.stds, unseen * self.accuracy_std_))
 
     def _distribution_at(
@@ -545,12 +544,12 @@ class Regression:
             seed=seed,
         )
 
-    def predict(self, rows: Table, *, unseen: float = 0.0) -> list[PredictionInterval]:
+    def predict(self, rows: Table) -> list[PredictionInterval]:
         """Estimate each row, a category of one new site.
 
         Parameters
         ----------
-        rows, unseen
+        rows : Table
             See `distribution`.
 
         Returns
@@ -558,13 +557,13 @@ class Regression:
         list of PredictionInterval
             Without a regression where no box is over the threshold; see `without_boxes`.
         """
-        intervals = predict_intervals(self.distribution(rows, unseen=unseen), self.level)
+        intervals = predict_intervals(self.distribution(rows), self.level)
         return [
             without_boxes(self.target) if none else interval
             for none, interval in zip(nothing_over(rows, self.target), intervals, strict=True)
         ]
 
-    def predict_mean(self, rows: Table, *, unseen: float = 0.0) -> PredictionInterval:
+    def predict_mean(self, rows: Table) -> PredictionInterval:
         """Estimate all rows together that count, which are categories of one new site.
 
         The value is the weighted mean of the possible accuracies of the rows, see `predict`; the
@@ -573,7 +572,7 @@ class Regression:
 
         Parameters
         ----------
-        rows, unseen
+        rows : Table
             See `distribution`; weights are `category_weights`.
         """
         none, weights = nothing_over(rows, self.target), category_weights(rows, self.target)
@@ -583,7 +582,7 @@ class Regression:
             return without_boxes(self.target)
         # exact, so that no order of the categories moves the last digit
         value = math.fsum(weights * np.clip(self.distribution(rows).mean, 0, 1))
-        of_mean = self.distribution(rows, weights[None] / share, unseen=unseen)
+        of_mean = self.distribution(rows, weights[None] / share)
         of_mean = replace(of_mean, means=share * of_mean.means, stds=share * of_mean.stds)
         return predict_intervals(of_mean, self.level, np.array([value]))[0]
 
@@ -790,7 +789,6 @@ def draw_sites(
     *,
     draws: int,
     seed: int = 0,
-    unseen: Mapping[str, float] | None = None,
     fitted_sites: Mapping[str, str] | None = None,
 ) -> tuple[list[str], np.ndarray]:
     """Draw the accuracies of K new sites together, each the mean over its categories.
@@ -804,13 +802,12 @@ def draw_sites(
     regression : Regression
         Fitted.
     rows : Table
-        One row for each site and category: ``site``, ``category``, ``n_images`` and the scores.
+        One row for each site and category: ``site``, ``category``, ``n_images`` and the scores;
+        with `UNSEEN` as in `Regression.distribution`.
     draws : int
         How many.
     seed : int
         Of the draws.
-    unseen : mapping of str to float, optional
-        Of a site by name; see `Regression.distribution`. 0 by default.
     fitted_sites : mapping of str to str, optional
         Of sites of the fit their name there, see `Regression`; drawn independently of the others.
 
@@ -820,11 +817,11 @@ def draw_sites(
         The names of the sites, and their accuracies, not cut at 0 and 1; NaN for precision at a
         site where no box is over the threshold.
     """
-    unseen, fitted_sites = unseen or {}, fitted_sites or {}
-    table = with_target(rows, regression.target)
+    table, fitted_sites = with_target(rows, regression.target), fitted_sites or {}
     site = table["site"]
     table.pop(SITE, None)  # of some rows: `distribution` reads it for all of them
     table.setdefault(COUNTED, np.ones(len(site), bool))
+    table.setdefault(UNSEEN, np.zeros(len(site)))
     table["group"] = table["source"] = np.array([NEW + name for name in site], object)
     sites, target = list(dict.fromkeys(site)), regression.target
     none = nothing_over(table, target) | ~table[COUNTED]
@@ -843,7 +840,7 @@ def draw_sites(
             # Moved to the mean of possible accuracies, which is what is printed.
             possible = weights @ np.clip(mean[members], 0, 1)
             drawn[:, k] += possible - np.clip(weights @ mean[members], 0, 1)
-    shares = np.array([unseen.get(name, 0.0) for name in sites])
+    shares = np.array([table[UNSEEN][site == name][0] for name in sites])
     if shares.any():
         errors = np.random.default_rng([seed, 1]).normal(size=drawn.shape)
         drawn += shares * regression.accuracy_std_ * errors
@@ -852,7 +849,7 @@ def draw_sites(
         of_site = rows_where(table, site == name)
         if name in fitted_sites:
             of_site[SITE] = np.full(len(of_site["site"]), fitted_sites[name], object)
-            interval = regression.predict_mean(of_site, unseen=unseen.get(name, 0.0))
+            interval = regression.predict_mean(of_site)
             drawn[:, k] = rng.normal(interval.raw, interval.reach / unit, draws)
         if none[site == name].all():
             drawn[:, k] = without_boxes(target).value

@@ -29,6 +29,7 @@ from autoeval.estimation.run_detector import Detector, any_task
 from autoeval.io.image_lists import ImageFile
 from autoeval.io.predictions.category_words import read_names
 from autoeval.model.calibration import LIKELY
+from autoeval.model.pair_table import UNSEEN
 from autoeval.model.regression import draw_sites
 from autoeval.monitoring.box_change import AT, box_numbers, shipped_model
 from autoeval.monitoring.looks import ALL, RULE, SCALES, SHOWN, TESTED, SiteLook, look_at
@@ -724,13 +725,17 @@ def _ranks(
         drawn = np.empty((DRAWS, len(names)))
         for number, floor in enumerate(np.unique(floor_of_site).tolist()):
             of_floor = names[floor_of_site == floor].tolist()
-            rows = [pd.DataFrame(estimated[name]["scores"]).assign(site=name) for name in of_floor]
+            rows = [
+                pd.DataFrame(estimated[name]["scores"]).assign(
+                    **{"site": name, UNSEEN: estimated[name]["unseen"]}
+                )
+                for name in of_floor
+            ]
             _, drawn[:, floor_of_site == floor] = draw_sites(
                 estimator.at_floor(floor).regression_,
                 pd.concat(rows, ignore_index=True),
                 draws=DRAWS,
                 seed=settings.seed + number,
-                unseen={name: estimated[name]["unseen"] for name in of_floor},
                 fitted_sites={
                     name: site for name, site in settings.fitted_sites.items() if name in of_floor
                 },

@@ -199,11 +199,11 @@ def test_the_unseen_share_of_the_standard_deviation_widens_the_interval():
     squares = (10 / 12 + ((rows["mAP"] - middle) ** 2).sum()) / 30
     assert fitted.accuracy_std_ == pytest.approx(np.sqrt(squares))
     asked = rows.iloc[[3]]
-    plain, half = fitted.distribution(asked), fitted.predict(asked, unseen=0.5)[0]
+    plain, half = fitted.distribution(asked), fitted.predict(asked.assign(unseen=0.5))[0]
     expected = np.hypot(plain.std[0], 0.5 * fitted.accuracy_std_)
     assert (half.upper - half.lower) / 2 == pytest.approx(1.645 * expected, rel=0.03)
     assert half.value == fitted.predict(asked)[0].value == fitted.predict_mean(asked).value
-    assert fitted.predict_mean(asked, unseen=0.5) == half
+    assert fitted.predict_mean(asked.assign(unseen=0.5)) == half
 
 
 def test_a_small_share_gives_no_warning():
