@@ -4,9 +4,11 @@ import contextlib
 import functools
 import gc
 import hashlib
+import io
 import os
 import pickle
 import sys
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 # Importing torch and mmdet without their byte code takes three times as long, and many tests start
@@ -114,16 +116,37 @@ def model_index_read_once():
         yield
 
 
+class Values(pickle.Pickler):
+    """Pickle what values are: no files, no texts about them, nothing that was computed of them."""
+
+    def reducer_override(self, value):
+        if not is_dataclass(value) or isinstance(value, type):
+            return NotImplemented
+        left_out = NOT_COMPUTED_WITH.get(type(value).__name__, ())
+        named = [of.name for of in fields(value) if of.name not in left_out]
+        return type(value), tuple(getattr(value, name) for name in named)
+
+
+# What a fit reads of its sites are boxes.
+NOT_COMPUTED_WITH = {
+    "Site": ("evaluation", "of_reference", "images", "evidence", "warnings", "left_out", "row"),
+    "Boxes": ("numbers", "left_out", "warnings", "numbering", "run"),
+    "Looks": ("warnings",),
+}
+
+
 def kept(function):
     """Return a function of values alone that keeps each result by what it was given."""
     results = {}
 
     @functools.wraps(function)
     def call(*given, **options):
+        pickled = io.BytesIO()
         try:
-            key = hashlib.blake2b(pickle.dumps((given, options), protocol=5)).digest()
+            Values(pickled, protocol=5).dump((given, options))
         except AttributeError:  # a function that a test made
             return function(*given, **options)
+        key = hashlib.blake2b(pickled.getbuffer()).digest()
         if key not in results:
             results[key] = pickle.dumps(function(*given, **options), protocol=5)
         return pickle.loads(results[key])  # nobody changes what another test gets
@@ -134,19 +157,20 @@ def kept(function):
 @pytest.fixture(scope="session", autouse=True)
 def fits_computed_once():
     """Fit the same boxes once: most tests fit one of few small sites, with one thing changed."""
-    from autoeval.estimation import category_scores
+    from autoeval.estimation import fitting
     from autoeval.labels import fit_assistance
-    from autoeval.model import calibration, pair_table
+    from autoeval.model import calibration
     from autoeval.model.mixed_model import Mixture
 
     with pytest.MonkeyPatch.context() as patched:
+        for name in ("calibrate", "fits_above", "fit_assistance"):
+            patched.setattr(fitting, name, kept(getattr(fitting, name)))
+        regression = kept(calibration.fit_regression)
         for module in (calibration, fit_assistance):
-            patched.setattr(module, "fit_regression", kept(calibration.fit_regression))
+            patched.setattr(module, "fit_regression", regression)
         biases = kept(fit_assistance.measure_small_sample_bias)
         patched.setattr(fit_assistance, "measure_small_sample_bias", biases)
         patched.setattr(Mixture, "quantile", kept(Mixture.quantile))
-        for module in (category_scores, pair_table):
-            patched.setattr(module, "count_curve", kept(module.count_curve))
         yield
 
 
