@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DOCS_READY := .venv/.docs
 
-.PHONY: setup demo test test-all test-docs test-counting test-rare test-pythons docs coverage lint clean
+.PHONY: setup demo test test-all test-docs test-counting test-rare test-pythons wheel docs coverage lint clean
 
 setup: $(READY)
 
@@ -26,16 +26,19 @@ demo: $(READY)
 DOCS_TESTS := tests/test_docs_run.py tests/test_docs_network.py tests/test_examples.py
 COUNTING := autoeval/counting tests/counting
 NETWORKS := autoeval/detectors tests/detectors autoeval/stability tests/stability
-# the other files that have a rare test: to collect all of them takes as long as many a test
+# the other files that have a rare test, and those without another one: to collect a file takes as
+# long as many a test
 RARE = $(shell grep -rlw --include='test_*.py' --exclude-dir=detectors --exclude-dir=stability 'mark.rare' tests)
+ALL_RARE = $(shell grep -rl --include='test_*.py' '^pytestmark = .*mark\.rare' tests)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n
 EVERYWHERE := not slow and not clients
 
 test: lint
-	$(PYTEST) 2 -m "$(EVERYWHERE) and not rare" $(addprefix --ignore=,$(DOCS_TESTS) $(COUNTING) $(NETWORKS))
+	$(PYTEST) 2 -m "$(EVERYWHERE) and not rare" $(addprefix --ignore=,$(DOCS_TESTS) $(COUNTING) $(NETWORKS) $(ALL_RARE))
 
+# in one process: nearly all of it is in one file
 test-docs: $(READY)
-	$(PYTEST) 2 $(DOCS_TESTS)
+	$(PYTEST) 0 $(DOCS_TESTS)
 
 test-counting: $(READY)
 	$(PYTEST) 2 $(COUNTING)
@@ -52,11 +55,17 @@ NEEDS_A_NETWORK := tests/golden/test_golden.py::test_results_are_as_recorded[cou
 
 test-pythons: $(addprefix test-python,$(PYTHONS))
 
-test-python%:
+# One wheel for all of them; pip and what builds it are those of .venv.
+wheel: $(READY)
+	rm -rf build/wheels
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation -w build/wheels .
+
+test-python%: wheel
 	@python=$(or $(of_pyenv),python$*); \
-	if ! $$python -c "import ensurepip" 2>/dev/null; then echo "no Python $* here: its tests are left out"; else \
-	$$python -m venv .venv-$* && \
-	.venv-$*/bin/pip install --quiet --no-compile . pytest pytest-xdist hypothesis pycocotools && \
+	if ! $$python -c "import venv" 2>/dev/null; then echo "no Python $* here: its tests are left out"; else \
+	$$python -m venv --without-pip .venv-$* && \
+	$(BIN)/pip --python .venv-$*/bin/python install --quiet --no-compile build/wheels/*.whl \
+	pytest pytest-xdist hypothesis pycocotools && \
 	OMP_NUM_THREADS=1 .venv-$*/bin/python -P -m pytest -n 2 -m "$(EVERYWHERE) and not rare" $(FILES_TESTS) \
 	--deselect "$(NEEDS_A_NETWORK)"; fi
 
@@ -81,4 +90,4 @@ lint: $(READY)
 	$(BIN)/pyrefly check
 
 clean:
-	rm -rf .venv .venv-* work_dirs build/site
+	rm -rf .venv .venv-* work_dirs build/site build/wheels
