@@ -147,45 +147,44 @@ def test_a_full_disk_loses_nothing_that_was_there(tmp_path):
     assert len(again.read(again.index()["name"].tolist())) == 70
 
 
-def _add_round(folder, k, barrier):
-    """Add the images of a round, one file after another, beside another process."""
-    barrier.wait()
-    store = MonitorStore(folder)
-    store.add_words([f"word {k} {j}" for j in range(3)])
-    for file in range(3):
-        rows = [row(10 * k + j, site=f"site {file}") for j in range(10)]
-        store.add(rows, numbered=True, file=(f"site {file} {k}", "1", {}))
+def _at_the_same_time(work, folder):
+    """Do a piece of work twenty times in each of two processes, which begin each together."""
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(2, timeout=60)  # where one fails, the other does not wait
+    both = [context.Process(target=work, args=(folder, barrier)) for _ in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+        assert process.exitcode == 0
+
+
+def _add_rounds(folder, barrier):
+    """Add the images of each round, one file after another, beside another process."""
+    for k in range(20):
+        barrier.wait()
+        store = MonitorStore(folder)
+        store.add_words([f"word {k} {j}" for j in range(3)])
+        for file in range(3):
+            rows = [row(10 * k + j, site=f"site {file}") for j in range(10)]
+            store.add(rows, numbered=True, file=(f"site {file} {k}", "1", {}))
+        store.close()
 
 
 def _make(folder, barrier):
-    barrier.wait()
-    MonitorStore(folder).add_words(["word"])
+    for k in range(20):
+        barrier.wait()
+        MonitorStore(folder / f"{k}").add_words(["word"])
 
 
 @pytest.mark.rare
 def test_two_processes_may_make_a_store_at_the_same_time(tmp_path):
-    context = multiprocessing.get_context("fork")
-    for k in range(20):
-        barrier = context.Barrier(2)
-        both = [context.Process(target=_make, args=(tmp_path / f"{k}", barrier)) for _ in range(2)]
-        for process in both:
-            process.start()
-        for process in both:
-            process.join()
-            assert process.exitcode == 0
+    _at_the_same_time(_make, tmp_path)
 
 
 @pytest.mark.rare
 def test_twenty_rounds_of_two_processes_lose_nothing_and_keep_nothing_twice(tmp_path):
-    context = multiprocessing.get_context("fork")
-    for k in range(20):
-        barrier = context.Barrier(2)
-        both = [context.Process(target=_add_round, args=(tmp_path, k, barrier)) for _ in range(2)]
-        for process in both:
-            process.start()
-        for process in both:
-            process.join()
-            assert process.exitcode == 0
+    _at_the_same_time(_add_rounds, tmp_path)
     store = MonitorStore(tmp_path)
     index = store.index()
     assert len(index) == index["name"].nunique() == 600

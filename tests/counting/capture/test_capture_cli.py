@@ -149,7 +149,6 @@ def test_wording_must_not_change_within_a_folder(split, tmp_path, capsys, serve)
     assert "prompts" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("drawn_here")
 def test_answers_about_another_split_with_the_same_names_are_left_out(split, tmp_path, capsys):
     """The same images behind other boxes, asked last in the same folder."""
     other = tmp_path / "other"
