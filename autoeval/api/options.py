@@ -421,7 +421,7 @@ def _reference(options: Mapping[str, Any]) -> Any:
 
     Returns
     -------
-    DetectorSpec, Path, object or None
+    DetectorSpec, PredictionsReference, object or None
         A file of boxes is known by its ending (`SUFFIXES`), a folder by being one; a detector that
         is named runs on the device and with the precision of the first. None without a reference.
 
@@ -431,6 +431,8 @@ def _reference(options: Mapping[str, Any]) -> Any:
         If there are several, or options are about another kind of reference.
     """
     from autoeval.detectors.detector_spec import DetectorSpec, names_python
+    from autoeval.estimation.observation.reference_boxes import PredictionsReference
+    from autoeval.io.predictions.category_words import read_names
     from autoeval.io.predictions.formats import SUFFIXES
     from autoeval.words import listed
 
@@ -451,7 +453,9 @@ def _reference(options: Mapping[str, Any]) -> Any:
     if named.endswith(SUFFIXES) or Path(named).is_dir():
         reason = f"is for a detector that is run, and {named} holds boxes"
         refuse_given(options, reason, ["reference_checkpoint"])
-        return Path(named)
+        if not Path(named).exists():  # before a detector is run
+            raise InputError(f"No boxes of a reference detector in {named}: check the path.")
+        return PredictionsReference(Path(named), read_names(options.get("reference_names") or {}))
     refuse_given(
         options, f"has the words of a file of boxes, and {named} is run", ["reference_names"]
     )

@@ -595,10 +595,10 @@ class AccuracyEstimator:
                 keep=keep,
                 watch=watch,
             )
-            boxes_of_reference: Any = found.reference
+            box_source = Predictions(found.boxes, reference=found.reference)
             if isinstance(reference, PredictionsReference):
-                boxes_of_reference = reference.of_site(NEW_IMAGES)
-            box_source = Predictions(found.boxes, reference=boxes_of_reference)
+                path, names = reference.of_site(NEW_IMAGES), reference.names
+                box_source = Predictions(found.boxes, reference=path, reference_names=names)
             images = None  # its boxes list them
         site = site_of_files(
             box_source,

@@ -613,7 +613,7 @@ def _detect_labelled(
     # boxes without area are counted where labels are compared with boxes
     warnings = tuple(w for w in seed_set.warnings if w.code != "label-boxes-unusable")
     content = replace(of_images(content, images), warnings=warnings)
-    boxes_of_reference: Any = found.reference
     if isinstance(reference, PredictionsReference):
-        boxes_of_reference = reference.of_site(seed_set.name)
-    return content, Predictions(found.boxes, reference=boxes_of_reference)
+        path, names = reference.of_site(seed_set.name), reference.names
+        return content, Predictions(found.boxes, reference=path, reference_names=names)
+    return content, Predictions(found.boxes, reference=found.reference)

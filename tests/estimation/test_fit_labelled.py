@@ -44,6 +44,41 @@ def test_the_lowest_score_of_the_reference_of_a_run_is_known_to_the_fit(fitted, 
     assert fitted.looks_.reference_floor == 0
 
 
+def test_words_for_the_numbers_of_a_reference_count_where_the_detector_is_run(tmp_path):
+    """They were read with files of predictions alone, and ignored with a detector that is run."""
+    labels = write_colours(tmp_path / "val", 0, n_images=30) / "annotations.json"
+    content = json.loads(labels.read_text())
+    file_names = {image["id"]: image["file_name"] for image in content["images"]}
+    numbers = [category["id"] for category in content["categories"]]
+    words = [category["name"] for category in content["categories"]]
+    rows = [
+        {
+            "file_name": file_names[box["image_id"]],
+            "category_id": box["category_id"] + 70,
+            "bbox": box["bbox"],
+            "score": 0.9,
+        }
+        for box in content["annotations"]
+    ]
+    (tmp_path / "reference.json").write_text(json.dumps(rows))
+    run = {
+        "detector": write_detector(tmp_path),
+        "img_dir": labels.parent / "images",
+        "reference": str(tmp_path / "reference.json"),
+    }
+    right = {number + 70: word for number, word in zip(numbers, words, strict=True)}
+    wrong = {number + 70: word for number, word in zip(numbers, reversed(words), strict=True)}
+    fitted = autoeval.fit(labels, **run, reference_names=right)
+    assert "reference_ap" in fitted.regression_.features_
+    (tmp_path / "words.json").write_text(
+        json.dumps([{**row, "category": right[row.pop("category_id")]} for row in rows])
+    )
+    with_words = autoeval.fit(labels, **{**run, "reference": str(tmp_path / "words.json")})
+    assert fitted.rows_["reference_ap"].tolist() == with_words.rows_["reference_ap"].tolist()
+    misled = autoeval.fit(labels, **run, reference_names=wrong)
+    assert "reference_ap" not in misled.regression_.features_
+
+
 def test_categories_with_a_likely_box_are_estimated_by_default(fitted, tmp_path):
     """The confidence of the darkened spoons is .013, that of others .15 or more."""
     _, images = write_table(tmp_path / "new", names=("cup", "pan", "spoon"))

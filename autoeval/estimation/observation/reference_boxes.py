@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -118,10 +118,14 @@ class PredictionsReference:
     path : Path
         A file in a format that `read_predictions` reads, a folder of text files, or with several
         sites a folder that holds ``NAME.json``, or another format, for each.
+    names : mapping of str to str, optional
+        The detector's word for each category number of the reference; by default as of a file of
+        the detector itself.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, names: Mapping[str, str] | None = None) -> None:
         self.path = path
+        self.names = dict(names or {})
 
     @property
     def is_text(self) -> bool:
@@ -132,7 +136,7 @@ class PredictionsReference:
 
     @cached_property
     def digest(self) -> str:
-        """Names, sizes and dates of its files, as a hash.
+        """Names, sizes and dates of its files, and the words for its numbers, as a hash.
 
         Raises
         ------
@@ -146,7 +150,8 @@ class PredictionsReference:
         if not files or not files[0].is_file():
             raise InputError(f"No boxes of a reference detector in {self.path}: check the path.")
         fingerprints = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-        return OF_FILES + hashlib.sha256(repr(fingerprints).encode()).hexdigest()[:16]
+        content = [*fingerprints, self.names] if self.names else fingerprints
+        return OF_FILES + hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
     def of_site(self, site: str) -> Path:
         """Return where the boxes of a site are: its file in a folder of them, else the path.
@@ -190,7 +195,7 @@ class PredictionsReference:
         tuple of Boxes and dict of str to int
             The boxes, and the position of each image there by its id.
         """
-        return _read(self.path, _source_of(samples))
+        return _read(self.path, _source_of(samples), tuple(self.names.items()))
 
 
 def load_reference(reference: Any) -> Reference | None:
@@ -244,7 +249,9 @@ def _lookup_of(words: Sequence[str], task: Task) -> np.ndarray:
 
 
 @lru_cache(maxsize=AT_ONCE)
-def _read(path: Path, source: Any) -> tuple[Boxes, dict[str, int]]:
+def _read(
+    path: Path, source: Any, names: tuple[tuple[str, str], ...]
+) -> tuple[Boxes, dict[str, int]]:
     """Read the predictions of a reference on the images of a site; `AT_ONCE` sites are kept.
 
     Parameters
@@ -253,6 +260,8 @@ def _read(path: Path, source: Any) -> tuple[Boxes, dict[str, int]]:
         A file, or a folder with one of the site's name.
     source : SeedSet or UnlabelledSamples
         The images that predictions may be of, see `_source_of`.
+    names : tuple of (str, str)
+        See `PredictionsReference`.
     """
     if isinstance(source, SeedSet):
         site, paths = source.name, [record.path for record in source.images]
@@ -267,7 +276,9 @@ def _read(path: Path, source: Any) -> tuple[Boxes, dict[str, int]]:
             LabelledImage(image.image_id, file_name_of(image), None) for image in source.images
         )
     file = PredictionsReference(path).of_site(site)
-    boxes = read_predictions(file, images=images, where=f"the images of {site}")
+    boxes = read_predictions(
+        file, numbers=dict(names), images=images, where=f"the images of {site}"
+    )
     return boxes, {image.image_id: k for k, image in enumerate(images)}
 
 

@@ -4,7 +4,6 @@ import json
 import pickle
 from copy import copy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -210,9 +209,11 @@ def test_a_folder_holds_predictions_in_any_format(tmp_path):
 
 
 @pytest.mark.parametrize("end", SUFFIXES)
-def test_a_file_of_boxes_is_no_name_of_a_reference_detector(end):
-    run = given_boxes_of(None, {"detector": "x.onnx", "reference": [f"boxes{end}"]})
-    assert run.reference == Path(f"boxes{end}")
+def test_a_file_of_boxes_is_no_name_of_a_reference_detector(end, tmp_path):
+    file = tmp_path / f"boxes{end}"
+    file.write_text("")
+    run = given_boxes_of(None, {"detector": "x.onnx", "reference": [str(file)]})
+    assert run.reference.path == file and run.reference.names == {}
 
 
 def test_who_was_fitted_with_a_reference_needs_one_at_a_new_place(table, tmp_path):
