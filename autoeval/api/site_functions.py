@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given import GivenLabels
     from autoeval.estimation.threshold_choice import ThresholdChoice
+    from autoeval.io.labels.content import LabelSet
     from autoeval.labels.labelled_estimate import LabelledEstimate
     from autoeval.labels.plan import LabelPlan
     from autoeval.runtime.files import PathLike
@@ -253,6 +254,11 @@ def plan_labels(
     fitted = load_estimator(estimator, target, score_thr, iou)
     other_fit = None if compare is None else load_estimator(compare).for_target(fitted.target)
     by_files = not isinstance(compare_predictions, Predictions | None)
+    if (
+        isinstance(compare_predictions, str | os.PathLike)
+        and not Path(compare_predictions).exists()
+    ):
+        raise InputError(f"No predictions file {compare_predictions}: check the path.")
     of_first: dict[str, Any] = dict(site)
     of_other = True  # whether the reference is for the other fit
     if other_fit is not None and not isinstance(compare_predictions, Predictions):
@@ -451,7 +457,7 @@ def threshold(
     >>> choice.value, choice.at["recall"]["value"], choice.at["precision"]["value"]
     (0.89, 0.9, 1.0)
     """
-    from autoeval.estimation.given import refuse_planned
+    from autoeval.estimation.given import read_labels, refuse_planned
     from autoeval.estimation.threshold_choice import THRESHOLDS, check_wanted, choose_from
 
     check_wanted(precision, recall)
@@ -471,8 +477,9 @@ def threshold(
         if labels is not None:  # their plan has the boxes from the lowest threshold on
             at = {"score_thr": THRESHOLDS[0], "iou": iou}
         of_labels = labels is not None
+        content = read_labels(labels, site.get("img_dir")) if of_labels else None
         estimated = predict_site(fitted, predictions, site, work_dir, labels=of_labels, **at)
-        curve, warnings = _curve_of_site(fitted, estimated, iou, labels, words, site)
+        curve, warnings = _curve_of_site(fitted, estimated, iou, content, words)
     else:
         curve, warnings, start = _curve_of_labelled_set(labels, predictions, words, site, iou)
         level = LEVEL
@@ -522,9 +529,8 @@ def _curve_of_site(
     fitted: AccuracyEstimator,
     estimated: Estimate,
     iou: float,
-    labels: Any,
+    content: LabelSet | None,
     words: Any,
-    site: SiteOptions,
 ) -> tuple[Any, Any]:
     """Return the curve by threshold at a new site, label-free or of labels, and its warnings.
 
@@ -534,17 +540,16 @@ def _curve_of_site(
         The estimator.
     estimated : Estimate
         Of the site; with labels at the lowest threshold.
-    iou, labels, words
+    iou, words
         As given to `threshold`.
-    site : SiteOptions
-        Of which ``img_dir`` is read, for labels.
+    content : LabelSet or None
+        Its labels.
 
     Raises
     ------
     InputError
         If nothing was found and there are no labels.
     """
-    from autoeval.estimation.given import read_labels
     from autoeval.estimation.label_planning import plan_of_sample
     from autoeval.estimation.threshold_choice import (
         curve_warnings,
@@ -554,14 +559,13 @@ def _curve_of_site(
     from autoeval.labels.labelled_estimate import labelled_part, labels_of_plan
 
     assert estimated.site is not None
-    if labels is None:
+    if content is None:
         if estimated.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimated.width_warning}.")
         return (
             lambda thresholds: expected_curve(fitted, estimated, iou, thresholds),
             curve_warnings(fitted, estimated),
         )
-    content = read_labels(labels, site.get("img_dir"))
     plan = plan_of_sample(fitted, estimated, content)
     content = labels_of_plan(content, plan, words)
     part = labelled_part(plan, content, words, planned=False, at_threshold=True)

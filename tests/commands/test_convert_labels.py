@@ -36,6 +36,7 @@ def test_writes_a_file_that_says_the_same_and_tells_what_was_left_out(folder, tm
         (["--option", "split"], "Expected --option as KEY=VALUE but got 'split'"),
         (["--option", "split=val"], "has 'split', which is not read"),
         (["--layout", "typo"], "but got 'typo'"),
+        (["--img-dir", "nowhere"], "No image folder nowhere"),
     ],
 )
 def test_bad_options_are_one_line(folder, tmp_path, words, message, capsys):

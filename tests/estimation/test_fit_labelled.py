@@ -79,6 +79,25 @@ def test_words_for_the_numbers_of_a_reference_count_where_the_detector_is_run(tm
     assert "reference_ap" not in misled.regression_.features_
 
 
+def test_paths_that_are_not_there_are_refused_before_a_detector_is_run(
+    fitted, tmp_path, monkeypatch
+):
+    """Labels, boxes of a reference and of a second detector were read after hours of a network."""
+    labels, images = write_table(tmp_path / "new", n_images=2)
+
+    def observe(*_):
+        raise AssertionError("the detector was run")
+
+    monkeypatch.setattr(BrightnessDetector, "observe", observe)
+    nowhere = str(tmp_path / "nowhere.json")
+    with pytest.raises(InputError, match=r"No labels .*nowhere\.json"):
+        autoeval.threshold(fitted, images=images, labels=nowhere)
+    with pytest.raises(InputError, match=r"No predictions file .*nowhere\.json"):
+        autoeval.plan_labels(fitted, images=images, compare=fitted, compare_predictions=nowhere)
+    with pytest.raises(InputError, match=r"No boxes of a reference .*nowhere\.json"):
+        autoeval.fit(labels, detector=BrightnessDetector(), img_dir=images, reference=nowhere)
+
+
 def test_categories_with_a_likely_box_are_estimated_by_default(fitted, tmp_path):
     """The confidence of the darkened spoons is .013, that of others .15 or more."""
     _, images = write_table(tmp_path / "new", names=("cup", "pan", "spoon"))

@@ -214,6 +214,8 @@ def load_labels(
         raise InputError(f"No labels {path}: check the path.")
     refuse_archive(path)
     chosen = label_format(layout) if layout else _recognised(path)
+    if img_dir is not None and not Path(img_dir).is_dir():
+        raise InputError(f"No image folder {img_dir}: check `img_dir` (--img-dir).")
     if options:
         refuse_unknown(options, chosen.options, f"Labels {path}, which are read as {chosen.name},")
     return chosen.read(path, None if img_dir is None else Path(img_dir), **options)
