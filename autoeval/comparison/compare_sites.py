@@ -309,10 +309,12 @@ def _warnings(
     of_labels : sequence of Notice, optional
         Warnings of the labels, which stand between; None without labels.
     """
+    at_threshold = OperatingPoint.of(target) is not None
     of_sites: dict[Notice, list[str]] = {}  # the detectors that each warning is about
     for side in sides:
         site = side.site
-        messages = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
+        unseen = unseen_warning(site.unseen, difference=not at_threshold)
+        messages = (*site.warnings, *site.left_out, *unseen)
         if of_labels is None and not site.presence.likely.any():
             messages = (*messages, nothing_found_text(len(site), target))
         for warning in messages:
@@ -321,7 +323,6 @@ def _warnings(
     for warning, about in of_sites.items():  # fits on one labelled set have its warnings in common
         warnings += prefixed(", ".join(dict.fromkeys(about)), [warning])
     warnings += of_labels or ()
-    at_threshold = OperatingPoint.of(target) is not None
     at_home = {side.name for side in sides if math.isfinite(side.home)}
     for names, pair in pairs.items():
         trained = [name for name in names if name in at_home]

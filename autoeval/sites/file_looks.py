@@ -286,24 +286,29 @@ def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
     return float(np.average(shares, weights=n_boxes))
 
 
-def unseen_warning(share: float) -> tuple[Notice, ...]:
+def unseen_warning(share: float, *, difference: bool = False) -> tuple[Notice, ...]:
     """Warn of what an unseen share does to the interval; not under 5 %, which hardly moves it.
 
     Parameters
     ----------
     share : float
         See `unseen_share`.
+    difference : bool
+        Whether it is of the difference of mAP to another detector, which widens with their
+        disagreement alone.
     """
     if share < NOTICEABLE:
         return ()
+    effect = "is wider by that share of how far accuracies differ"
+    if difference:
+        effect = "of a difference is wider only where the boxes of both detectors disagree more"
     return (
         Notice(
             "low-scores-missing",
             f"{share:.0%} of the confidence that scores read (.05 to .3) is not in these "
             "predictions or in those of the fit: low scores or all but the best boxes were left "
             "out, or all scores are high or equal, or say little of which boxes are right. The "
-            "interval is wider by that share of how far accuracies differ; export all boxes from "
-            ".01 on",
+            f"interval {effect}; export all boxes from .01 on",
         ),
     )
 
@@ -696,15 +701,15 @@ class Looks:
         elif start.cut:
             code = "boxes-limited"
             text = (
-                "each image lists its best boxes only, down to a score of its own. The interval is "
-                "wider by what is missing; export all boxes from .01 on"
+                "each image lists its best boxes only, down to a score of its own. The interval of "
+                "an estimate is wider by what is missing; export all boxes from .01 on"
             )
         elif start.unlikely:
             code = "another-threshold"
             text = (
                 f"by chance {counted(len(boxes), 'box', 'boxes')} would hardly begin so high. The "
-                "interval is wider by what may be missing; check that both were exported with one "
-                "threshold"
+                "interval of an estimate is wider by what may be missing; check that both were "
+                "exported with one threshold"
             )
         if code:
             begins = f"the lowest score is {boxes.floor:.3g}, in the fit it was {self.floor:.3g}"

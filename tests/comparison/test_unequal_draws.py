@@ -165,6 +165,23 @@ def test_at_a_threshold_what_is_unseen_of_both_widens_as_it_does_of_each(world, 
     np.testing.assert_allclose(added[1:], squares[1:], rtol=0.05)
 
 
+@pytest.mark.parametrize(("target", "widens"), [("recall@0.3", True), ("mAP", False)])
+def test_what_is_said_of_an_unseen_share_is_what_it_does_to_the_interval(
+    world, sites, target, widens
+):
+    """Differences of mAP were said to be wider by it, and widen with the disagreement alone."""
+    fits = {name: AccuracyEstimator.load(world / name).for_target(target) for name in sites}
+    widths, said = [], []
+    for unseen in (0.0, 0.4):
+        seen = {name: replace(site, unseen=unseen) for name, site in sites.items()}
+        result = compare_sites(fits, seen)
+        widths.append(result.upper - result.lower)
+        notices = [n for n in result.warnings if n.code == "low-scores-missing"]
+        said.append([notice for notice in notices if "wider by that share" in notice])
+    assert widths[1] == pytest.approx(widths[0]) or widens
+    assert (widths[1] > 1.05 * widths[0]) == widens == bool(said[1]) and not said[0]
+
+
 def test_frames_of_one_block_count_once_beside_what_is_expected_of_an_image():
     influence, free = np.array([0.3, -0.1, 0.1, -0.3]), ValueWithError(0.0, 0.1, 8.0)
     differences = []
