@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -159,7 +160,7 @@ def read_config(
         ) from error
     if not isinstance(config.get("model"), dict):
         raise InputError(f"Cannot use {path} as a detector's config: no `model`. {NO_CONFIG}")
-    _refuse_idle(of_file, set(_key_paths(config.model)))
+    _refuse_idle(config, of_file)
     if config.get("data_preprocessor"):  # mmengine's runner gives it to a model that has none
         idle = [name for name in cfg_options or {} if name.partition(".")[0] == "data_preprocessor"]
         if idle and config.model.get("data_preprocessor"):
@@ -188,26 +189,29 @@ def _key_paths(node: Any) -> Iterator[tuple[str, ...]]:
         yield from ((str(key), *path) for path in _key_paths(value))
 
 
-def _refuse_idle(of_file: set[tuple[str, ...]], changed: set[tuple[str, ...]]) -> None:
-    """Refuse a test setting that a config lacks where one of a similar name, or below, is meant.
+def _refuse_idle(config: Config, of_file: set[tuple[str, ...]]) -> None:
+    """Refuse a test setting that a config lacks and that no class of its model reads.
 
     mmdet leaves settings unread that it does not know, such as ``score_thr`` of a detector of two
-    stages, which has it under ``rcnn``.
+    stages, which has it under ``rcnn``. One of a similar name, or below, is named in the message.
 
     Parameters
     ----------
-    of_file, changed : set of tuple of str
-        Of the model without the changes and with them; see `_key_paths`.
+    config : Config
+        With the changes.
+    of_file : set of tuple of str
+        Of its model without them; see `_key_paths`.
 
     Raises
     ------
     InputError
         If there is one.
     """
+    changed, source = set(_key_paths(config.model)), ""
     for *place, key in sorted(changed - of_file):
         depth = len(place)
         inside = [path for path in of_file if path[:depth] == (*place,) and len(path) > depth]
-        if "test_cfg" not in place or (*place, "type") in of_file:
+        if "test_cfg" not in place or (*place, "type") in changed:
             continue
         alike = get_close_matches(
             key, [path[-1] for path in inside if len(path) == depth + 1], cutoff=ALIKE
@@ -219,6 +223,39 @@ def _refuse_idle(of_file: set[tuple[str, ...]], changed: set[tuple[str, ...]]) -
                 f"model.{'.'.join((*place, key))} has no effect: expected {listed(names)}, as the "
                 "config has it."
             )
+        source = source or _source_of(config.model)
+        if not re.search(rf"""['".]{re.escape(key)}\b""", source):
+            there = [path[-1] for path in sorted(inside) if len(path) == depth + 1]
+            raise InputError(
+                f"model.{'.'.join((*place, key))} has no effect: no part of this model reads it. "
+                f"The config has {listed(there, most=20) or 'nothing'} there."
+            )
+
+
+def _source_of(model: dict) -> str:
+    """Return the source of all that may read a test setting of a model, as one text.
+
+    It has the files of its classes and of their bases; of a class that is not mmdet's all files of
+    the folder.
+
+    Parameters
+    ----------
+    model : dict
+        Of a config.
+    """
+    import mmdet.models  # noqa: F401  (fills the registry)
+    from mmdet.registry import MODELS
+
+    kinds = {part["type"] for part in dicts_in(model) if part.get("type")}
+    classes = [MODELS.get(kind) if isinstance(kind, str) else kind for kind in kinds]
+    bases = {base for cls in classes if inspect.isclass(cls) for base in cls.__mro__}
+    files = set[Path]()
+    for base in bases:
+        package = base.__module__.partition(".")[0]
+        if package not in ("builtins", "abc", "torch", "mmengine"):
+            file = Path(inspect.getfile(base))
+            files |= {file} if package == "mmdet" else set(file.parent.glob("*.py"))
+    return "".join(file.read_text(encoding="utf-8", errors="replace") for file in sorted(files))
 
 
 @contextmanager

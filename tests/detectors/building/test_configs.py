@@ -196,6 +196,9 @@ def test_a_threshold_that_is_given_stays_in_whatever_form(given):
         ),
         ({"model.test_cfg": {"rcnn": {"max_per_image": 9}}}, r"test_cfg\.rcnn\.max_per_img, as"),
         ({"model.test_cfg.score_thr": 0.3}, r"expected model\.test_cfg\.rcnn\.score_thr, as"),
+        ({"model.test_cfg.rcnn.scor_thr": 0.1}, r"expected model\.test_cfg\.rcnn\.score_thr, as"),
+        ({"model.test_cfg.rcnn.confidence": 0.1}, "no part of .* max_per_img, nms, score_thr"),
+        ({"model.test_cfg.second_stage.nms_pre": 9}, "no part of this model reads it.* rcnn, rpn"),
         ({"model.test_cfg.rcnn.nms.class_agnostic": True}, None),
         ({"model.test_cfg.rpn.min_bbox_size": 4, "model.test_cfg.rcnn.min_size": 1}, None),
         ({"model.test_cfg.rcnn.nms": {"type": "soft_nms", "min_score": 0.01}}, None),
@@ -208,6 +211,18 @@ def test_a_test_setting_that_is_meant_otherwise_is_refused(options, meant):
     else:
         with pytest.raises(InputError, match=f"has no effect: .*{meant}"):
             read_config("faster_rcnn_r50", options)
+
+
+def test_a_test_setting_that_a_config_lacks_is_taken_where_the_model_reads_it(tmp_path):
+    """DETR's head reads ``max_per_img``, which this config has not; nothing reads ``most``."""
+    (tmp_path / "detr.py").write_text(
+        "_base_ = 'mmdet::detr/detr_r50_8xb2-150e_coco.py'\n"
+        "model = dict(test_cfg=dict(_delete_=True))\n"
+    )
+    config = str(tmp_path / "detr.py")
+    assert read_config(config, {"model.test_cfg.max_per_img": 9}).model.test_cfg.max_per_img == 9
+    with pytest.raises(InputError, match=r"test_cfg\.most has no effect: no part"):
+        read_config(config, {"model.test_cfg.most": 9})
 
 
 def test_several_heads_may_each_have_their_test_settings(tmp_path):
