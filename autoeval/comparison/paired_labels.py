@@ -546,6 +546,8 @@ def plan_difference(
             f"{first_name} and {second_name} found exactly the same boxes: no label tells them "
             "apart. Is one detector given twice?"
         )
+    a = ComparedDetector.of(first_name, first_fit, common[first_name])
+    b = ComparedDetector.of(second_name, second_fit, common[second_name])
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
     against = plan_estimated(second_fit, estimates[second_name], request)
 
@@ -555,8 +557,6 @@ def plan_difference(
     plan = plan_in_folder(
         first_fit, estimates[first_name], folder, request, prelabel=prelabel, change=redrawn
     )
-    a = ComparedDetector.of(first_name, first_fit, common[first_name])
-    b = ComparedDetector.of(second_name, second_fit, common[second_name])
     return replace(plan, difference=outlook_of(a, b, first_fit.target, first_fit.level, plan))
 
 

@@ -481,19 +481,21 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         pool, right = pool.where(top), counted.right_at_half[top]
     rest, blocks = None if site.nothing_found else _other_boxes(site, pool), site.blocks
     without_box: tuple[Notice, ...] = ()
-    if threshold and threshold.measure == "precision" and not request.everywhere:
-        images_over, without_box = with_boxes_over(pool, rest, threshold.score_thr)
+    if threshold and threshold.measure == "precision":
+        images_over, of_others = with_boxes_over(pool, rest, threshold.score_thr)
         if not len(images_over):
             raise InputError(
                 f"None of the {len(site)} images has a box over {threshold.score_thr:g}: precision "
                 "is not defined there, and no label would show it. Choose a lower threshold, or "
                 "plan for recall or F1."
             )
-        right = None if right is None else right[np.isin(pool.image, images_over)]
-        pool, reference_boxes = pool.on_images(images_over), None
-        rest = None if rest is None else rest.on_images(images_over)
-        blocks = None if blocks is None else blocks[images_over]
-        n = min(n, len(images_over))
+        if not request.everywhere:
+            without_box = of_others
+            right = None if right is None else right[np.isin(pool.image, images_over)]
+            pool, reference_boxes = pool.on_images(images_over), None
+            rest = None if rest is None else rest.on_images(images_over)
+            blocks = None if blocks is None else blocks[images_over]
+            n = min(n, len(images_over))
     # as the site has them: with their times where these are known
     files: dict[str, Any] = {image.image_id: image for image in site.images}
     images = [files.get(image.image_id, image) for image in pool.images]

@@ -56,6 +56,27 @@ def sites(world):
     }
 
 
+@pytest.mark.parametrize("without", DETECTORS)
+def test_no_difference_of_precisions_is_planned_where_one_is_not_defined(world, tmp_path, without):
+    """The folder was written, and from its labels a number of more labels was given."""
+    files = dict(zip(DETECTORS, site_predictions(world, *DETECTORS), strict=True))
+    low = [row for row in json.loads(Path(files[without]).read_text()) if row["score"] <= 0.5]
+    (tmp_path / "low.json").write_text(json.dumps(low))
+    files[without] = tmp_path / "low.json"
+    with pytest.raises(InputError, match=r"precision@0\.5 of .* is not defined"):
+        plan_labels(
+            world / "strong",
+            files["strong"],
+            images=site_labels(world),
+            target="precision",
+            score_thr=0.5,
+            compare=world / "weak",
+            compare_predictions=str(files["weak"]),
+            work_dir=tmp_path / "plan",
+        )
+    assert not (tmp_path / "plan").exists()
+
+
 def test_without_a_plan_blocks_of_time_are_those_that_come_with_the_boxes(sites, labels):
     blocks = np.arange(len(sites["weak"])) // 5
     of_videos = {name: replace(site, blocks=blocks) for name, site in sites.items()}

@@ -276,11 +276,14 @@ def test_boxes_over_the_threshold_of_categories_that_do_not_count_define_nothing
         assert f"{measure}@0.8" not in plan.priors
 
 
-def test_no_plan_for_precision_where_no_image_has_a_box_over_the_threshold(estimator, site):
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_no_plan_for_precision_where_no_image_has_a_box_over_the_threshold(
+    estimator, site, everywhere
+):
     low = Site(site.boxes.where(site.boxes.scores <= 0.9))
     fitted = estimator.for_target("precision@0.9")
     with pytest.raises(InputError, match=r"None of the 24 images has a box over 0\.9"):
-        fitted.plan_labels(fitted.predict_site(low), n=5)
+        fitted.plan_labels(fitted.predict_site(low), n=5, everywhere=everywhere)
 
 
 def test_labels_alone_measure_recall_where_no_box_is_over_the_threshold(estimator, site):
