@@ -14,6 +14,7 @@ from autoeval.counting.capture.split import INPAINTED, CaptureSplit
 from autoeval.counting.capture.task_run import (
     CHOICE,
     FOUND,
+    HIDDEN,
     PATTERN_CHOICES,
     CaptureTask,
     PromptBook,
@@ -176,12 +177,13 @@ def export_lmms_eval(
         ]
         if not rows:
             raise InputError(f"No item of {split.folder} has what the task {task.name} needs.")
+        process = "process_hidden" if task.answer == HIDDEN else "process_count"
         name = f"capture_{split.items[0].split}_{task.name}".replace("-", "_")
         write_task(
             folder,
             name,
             rows,
-            process="process_choice" if choice else "process_count",
+            process="process_choice" if choice else process,
             metrics={
                 n: aggregation
                 for n, aggregation in _CAPTURE_METRICS.items()

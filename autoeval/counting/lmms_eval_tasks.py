@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from autoeval.counting.capture.answers import extract_choice, extract_count
+from autoeval.counting.capture.answers import Extraction, extract_choice, extract_count
 
 Answer = Mapping[str, Any]
 
@@ -65,7 +65,25 @@ def process_count(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, f
     dict of str to float
         ``smape`` in percent, 100 for a skipped answer; ``exact`` and ``skipped``, 0 or 1.
     """
-    truth, value = float(doc["target"]), extract_count(results[0]).value
+    return _scored(doc, extract_count(results[0]))
+
+
+def process_hidden(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
+    """Score an answer that should be a count of hidden objects, see `process_count`.
+
+    Parameters
+    ----------
+    doc : mapping
+        A row of the task.
+    results : sequence of str
+        The answer.
+    """
+    return _scored(doc, extract_count(results[0], hidden=True))
+
+
+def _scored(doc: Mapping[str, Any], read: Extraction) -> dict[str, float]:
+    """Return the measures of one answer that has been read, see `process_count`."""
+    truth, value = float(doc["target"]), read.value
     if value is None:
         return {"smape": 100.0, "exact": 0.0, "skipped": 1.0}
     scale = truth + value

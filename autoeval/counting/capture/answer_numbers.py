@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from unicodedata import numeric
 
 # What a number is said of.
 ALL = "all"
@@ -98,6 +99,9 @@ _ATTACHED = (  # of digits: ordinals, decades, units
 _POWER = (  # of ten: "10^3", "1.5 × 10^3", "2e3"
     r"(?<![\w.,])(?:(\d{1,9}(?:\.\d{1,9}|,\d{1,2})?)(?:e\+?|\s*×\s*10\s*\^\s*)|10\s*\^\s*)(\d)(?!\w)"
 )
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_POWER_RAISED = rf"(?<![\w.,])10([{_RAISED}])(?!\w)"  # "10³"
+_FRACTION = r"(?<![\w.,])(\d{1,9})\s?([¼-¾⅐-⅞])"  # "2½"
 _NO_COUNT = (  # digits that are dates, times, shares of a network's name
     r"\b(?:in|since|from|during|year)\s+(?:19|20)\d\d\b(?!\s+\w+s\b)"
     r"|\b\d{1,2}:\d{2}\b|https?://\S+"
@@ -196,8 +200,8 @@ _COUNTED_FROM_ONE = (
     rf"({N})\s*(?:-|–|to|through|until|up\s+to)\s*({N})"
 )
 _OF_ALL = (  # "9 of the 12 dots", "of the 12 dots, 9 are red": the 12 speak of all
-    rf"{N}\s+(?:out\s+)?of\s+(?:the|these|those|all|a\s+total\s+of)\s+(?:\w+\s+)?({N})"
-    rf"|\bof\s+(?:the|these|those|all)\s+(?:\w+\s+)?({N})\s+\w+,\s+(?:only\s+|about\s+)?{N}"
+    rf"({N})\s+(?:out\s+)?of\s+(?:the|these|those|all|a\s+total\s+of)\s+(?:\w+\s+)?({N})"
+    rf"|\bof\s+(?:the|these|those|all)\s+(?:\w+\s+)?({N})\s+\w+,\s+(?:only\s+|about\s+)?({N})"
     r"(?=\s+(?:is|are|was|were|has|have)\b)"
 )
 _GIVE_OR_TAKE = (
@@ -214,6 +218,12 @@ _UNCOUNTED = (  # what is not there need not be what is counted
     r"text|label|context|detail|guarantee|certainty|other|more|additional|further|extra|partial)"
 )
 _NOT = r"(?:\b(?:not|cannot|never|hardly)\b|n['’]t\b)"
+_BEING = r"(?:is|are|was|were|be|been|to|can|could|appears?|seems?|not|at\s+all|\w+ly)\b"
+_THERE = (  # not so "none overlap" and "none are broken", which say nothing of how many there are
+    r"(?:in|on|at|here|there|that|which|and|but|or|visible|present|shown|seen|found|detected|depicted|"
+    r"pictured|identified|counted|exists?|remain\w*|hidden|covered|occluded|obscured|blocked|unseen|"
+    r"behind|beneath|under\w*|missing|else|whatsoever|for|as|since|because|so)\b"
+)
 _NOTHING = (
     rf"\bnone\s+of\s+(?:the|these|those)\s+{N}\s+\w+|\bof\s+(?:the|these|those)\s+{N}\s+\w+,?\s+none\b",
     rf"\b(?:no|zero)\s+(?!{_UNCOUNTED}s?\b)(?!one\b|{N}|,)(?P<noun>[a-z][\w'-]*(?:\s+[a-z][\w'-]*){{0,2}}?)"
@@ -223,7 +233,9 @@ _NOTHING = (
     r"(?:any\s+of\s+(?:the|these|those)\s+|any\b|a\s+single\b|even\s+one\b)"
     rf"(?!\s+(?:{_UNCOUNTED})s?\b)(?:\s+(?P<noun>[a-z][\w'-]*))?",
     r"\bthere(?:\s+(?:are|is|were)|['’]s)\s+(?:none|nothing)\b(?!\s+(?:else|unusual))",
-    r"^\W*(?:no\b\W+)?(?:none|nothing|nil)\b(?!\s+of\s+(?:the\s+)?(?:above|this|that))",
+    r"^\W*(?:no\b\W+)?(?:none|nothing|nil)\b(?!\s+of\s+(?:the\s+)?(?:above|this|that))"
+    rf"(?=(?:\s+of\s+(?:the|these|those|them)\b(?:\s+[a-z]+s\b)?)?(?:\s+{_BEING})*"
+    rf"(?:\s+{_THERE}|(?<=are)\s+[a-z]+s\W*$|\W*$|\s*[^\w\s]))",
     r"(?::|=|\b(?:is|are|was|were|be))\W*(?:none|nil)\b",
     rf"\bthere(?:\s+(?:is|was)(?:n['’]t|\s+not)|['’]s\s+not)\s+an?\s+(?!{_ARRANGED}\b|{_UNCOUNTED}\b)(?P<noun>[a-z]+)",
     r"\b(?:there\s+(?:are|were)(?:n['’]t|\s+not)|(?:can\s?not|(?:ca|could)n['’]t|could\s+not|unable\s+to|"
@@ -255,6 +267,15 @@ _PARTLY = (
     r"underneath|subtotal|left\s+over|of\s+(?:(?:which|them|these|those)\b(?!\s+(?:\w+\s+)?"
     rf"{_OPEN})|the\s+\w+))"
 )
+_HIDDEN = (
+    r"\b(?:hidden|hid(?:e|es|ing)|cover(?:s|ed|ing)?|occlud\w+|obscur\w+|block(?:s|ed|ing)?|unseen|"
+    r"invisible|behind|beneath|underneath|"
+    r"part(?:ly|ially))\b"
+)
+_SEEN = (
+    rf"\b(?:visible|seen|whole)\b|(?:{_NOT}|\bun)\s*(?:\w+\s+)?(?:hidden|covered|occluded|obscured)"
+    r"|\b(?:total|altogether)\b"
+)
 _ORDER = (
     r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|next|top|middle|"
     r"bottom|left|right|upper|lower|outer|inner|front|back|centre|center|central|other|base|"
@@ -275,7 +296,7 @@ _SPOT = (
 _PLACE = (
     rf"(?:\b(?:on|at|in|to|above|below|from)\s+(?:the\s+)?(?:\w+\s+)?{_SPOT}\b|\b{_ORDER}\s+"
     r"(?:side|half|part|corner|section|edge|quadrant|area|portion)\b|^\W*"
-    rf"{_ORDER}\b\W*$|\b(?:in|on)\s+the\s+{_ORDER}\W*$|\(\s*{_ORDER}\b|\babove\s+the\b|\bbelow\s+(?:it|the)\b|\bbehind\s+it\b)"
+    rf"{_ORDER}\b\W*$|\b(?:in|on)\s+the\s+{_ORDER}\W*$|\(\s*{_ORDER}\b|\bin\s+the\s+(?:\w+\s+)?(?:back|fore)ground\b|\babove\s+the\b|\bbelow\s+(?:it|the)\b|\bbehind\s+it\b)"
 )
 _INTRODUCED = (  # "starting at the top row, there are"
     rf"^\W*(?:\w+\s+){{0,3}}?(?:in|on|at|with|from|for|along)\s+(?:the\s+)?{_ORDER}\s+(?:\w+\s+)?"
@@ -323,7 +344,7 @@ class Mention:
     noun: str = ""
 
 
-def find_mentions(sentence: str) -> list[Mention]:
+def find_mentions(sentence: str, *, hidden: bool = False) -> list[Mention]:
     """List the numbers of a sentence that may be a count, from left to right.
 
     Numbers of rows and columns, sizes, labels, coordinates, percentages, ordinals, negated and
@@ -334,6 +355,8 @@ def find_mentions(sentence: str) -> list[Mention]:
     ----------
     sentence : str
         Plain text.
+    hidden : bool
+        Whether hidden objects are what is counted: of "3 of the 12" then the first number is taken.
 
     Examples
     --------
@@ -368,7 +391,8 @@ def find_mentions(sentence: str) -> list[Mention]:
         mentions.append(_mention(marked, match.start(1), match.end(1), number(match[1])))
         rest = rest[: match.start()] + _GONE * len(match[0]) + rest[match.end() :]
     for match in re.finditer(_OF_ALL, rest, _FLAGS):
-        group = 1 if match[1] else 2
+        of_part, of_all = (1, 2) if match[1] else (4, 3)
+        group = of_part if hidden else of_all
         start, end = match.span(group)
         mentions.append(Mention(start, end, number(match[group]), ALL, _noun(marked[end:])))
         rest = rest[: match.start()] + _GONE * len(match[0]) + rest[match.end() :]
@@ -443,6 +467,8 @@ def mark_numbers(text: str) -> tuple[str, list[float]]:
         return put(words_to_number(match[0]), match)
 
     text = re.sub(r"-by-", " by ", text, flags=_FLAGS)
+    text = re.sub(_POWER_RAISED, lambda match: f"10^{_RAISED.index(match[1])}", text)
+    text = re.sub(_FRACTION, lambda m: f"{int(m[1]) + numeric(m[2]):.6f}", text)
     text = re.sub(_POWER, power, text, flags=_FLAGS)
     text = re.sub(_NO_COUNT, lambda match: " " * len(match[0]), text, flags=_FLAGS)
     numeral = (
@@ -547,6 +573,22 @@ def _role(marked: str, start: int, end: int) -> str:
         return PART
     bracket = re.match(rf"[^,;:.]{{0,30}}?\(\s*{_ORDER}\b", marked[end:], _FLAGS)
     return PART if bracket else ALL
+
+
+def is_of_hidden(marked: str, mention: Mention) -> bool:
+    """Whether the clause of a number says that so many objects are hidden.
+
+    Parameters
+    ----------
+    marked : str
+        Sentence, as `mark_numbers` returns it.
+    mention : Mention
+        Number of it.
+    """
+    before = re.split(rf"{_CLAUSE_START}|\bwith\b", marked[: mention.start], flags=_FLAGS)[-1]
+    after = re.split(rf"{_CLAUSE_END}|\bwith\b", marked[mention.end :], maxsplit=1, flags=_FLAGS)[0]
+    clause = f"{before}{marked[mention.start : mention.end]}{after}"
+    return bool(re.search(_HIDDEN, clause, _FLAGS)) and not re.search(_SEEN, clause, _FLAGS)
 
 
 def _noun(after: str) -> str:

@@ -16,7 +16,8 @@ The policy, where an answer holds several numbers:
    is no other, and only if they agree, or one is the sum of the others. Numbers of rows never do,
    nor two kinds that nobody added ("5 red and 7 blue dots"), nor several rows of a list, unless
    they count up from one. Ranges, bounds, fractions, shares and refusals are no answer.
-5. "No elephants" is 0, unless there is a number of the same things, too.
+5. Where hidden objects are asked for, numbers that are said of these are the ones of all objects.
+6. "No elephants" is 0, unless there is a number of the same things, too.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from autoeval.counting.capture.answer_numbers import (
     Mention,
     N,
     find_mentions,
+    is_of_hidden,
     mark_numbers,
 )
 
@@ -132,6 +134,7 @@ _SOME = (  # "12 eggs. Two are brown"
     r"(?:of\s+(?:these|those|them)\s+)?"
     r"(?:are|were|have|appear|look|seem|(?P<one>is|was|has|appears|looks|seems))\b"
 )
+_PLACED = r"\s+(?:in|on|at|under|near|behind|beside|by|along)\s+(?:the|a)\s"
 _PICTURED = r"s?(?:\s+(?:(?:in|on)\s+(?:the|this)\s+(?:image|picture|photo|scene)|here))?\W*$"
 _VERB = r"\b(?:is|are|was|were|be|there|counts?|counted|see|it['’]?s|that['’]?s|have|has|shows?)\b"
 
@@ -176,13 +179,15 @@ class _Choice:
     sentence: _Sentence
 
 
-def extract_count(answer: str) -> Extraction:
+def extract_count(answer: str, *, hidden: bool = False) -> Extraction:
     """Read the count out of a model's answer in English.
 
     Parameters
     ----------
     answer : str
         As the model gave it.
+    hidden : bool
+        Whether the question is how many objects are hidden.
 
     Examples
     --------
@@ -190,11 +195,15 @@ def extract_count(answer: str) -> Extraction:
     Extraction(value=12, rule='total')
     >>> extract_count("Somewhere between ten and twelve.")
     Extraction(value=None, rule='no single number')
+    >>> extract_count("12 in total. 9 are visible, so 3 are hidden.", hidden=True).value
+    3
     """
     content = read_markup(answer)
     if content.fault == UNFINISHED:
         return Extraction(None, content.fault)
-    sentences = _sentences(content.text)
+    sentences = _sentences(content.text, hidden=hidden)
+    if hidden:
+        sentences = _of_hidden(sentences)
     if (
         sentences
         and not sentences[-1].mentions
@@ -213,7 +222,7 @@ def extract_count(answer: str) -> Extraction:
     return read
 
 
-def _sentences(text: str) -> list[_Sentence]:
+def _sentences(text: str, *, hidden: bool) -> list[_Sentence]:
     text = re.sub(
         r"\b(approx|ca|no|fig|min|max|vs|e\.g|i\.e|etc)\.(?=\s*[\w(])", r"\1", text, flags=_FLAGS
     )
@@ -229,9 +238,27 @@ def _sentences(text: str) -> list[_Sentence]:
         )
         if adjusted or re.search(rf"{_AT_START}|{_CORRECTION}", part, _FLAGS):
             segment += 1
-        sentences.append(_Sentence(mark_numbers(part)[0], segment, tuple(find_mentions(part))))
+        sentences.append(
+            _Sentence(mark_numbers(part)[0], segment, tuple(find_mentions(part, hidden=hidden)))
+        )
     statements = [s for s in sentences if not re.search(_OFFER, s.text, _FLAGS)]
     return statements if any(s.mentions for s in statements) else sentences
+
+
+def _of_hidden(sentences: Sequence[_Sentence]) -> list[_Sentence]:
+    """Take numbers of hidden objects for those of all, and leave out the others.
+
+    As they are stay final answers without such a number, all sentences where there is none, and
+    those without a number.
+    """
+    chosen = list[_Sentence]()
+    for sentence in sentences:
+        counts = [m for m in sentence.mentions if m.role not in (ROW, EACH)]
+        mentions = [m for m in counts if is_of_hidden(sentence.text, m)]
+        if mentions or not sentence.mentions or sentence.cue == 0:
+            mentions = [replace(mention, role=ALL) for mention in mentions]
+            chosen.append(replace(sentence, mentions=tuple(mentions) or sentence.mentions))
+    return chosen if any(s.mentions for s in chosen) else list(sentences)
 
 
 def _decide(sentences: Sequence[_Sentence]) -> Extraction:
@@ -268,6 +295,10 @@ def _weigh(deciding: Sequence[_Choice], sentences: Sequence[_Sentence]) -> Extra
         return _settle(deciding[0].mention, _RULES[_LAST])  # "12", and then how
     chosen = deciding[0]
     for choice in deciding[1:]:
+        # "20 people in the park. 3 in the street.": nobody added them
+        elsewhere = re.match(rf"\W*{N}{_PLACED}", choice.sentence.text, _FLAGS)
+        if elsewhere and chosen.mention.noun and re.search(_PLACED, _behind(chosen), _FLAGS):
+            return Extraction(None, "no single number")
         if not _of_some(choice, chosen):
             chosen = choice
     return _settle(chosen.mention, _RULES[_LAST])

@@ -14,7 +14,7 @@ import pandas as pd
 
 from autoeval.counting.capture.answers import Extraction, extract_count
 from autoeval.counting.capture.split import CaptureItem, CaptureSplit
-from autoeval.counting.capture.task_run import CHOICE, CaptureTask
+from autoeval.counting.capture.task_run import CHOICE, HIDDEN, CaptureTask
 from autoeval.counting.measures.bootstrap import bootstrap_mean
 from autoeval.counting.measures.count_errors import smape, smape_terms
 from autoeval.counting.predictions import LARGEST, match_ids, read_long
@@ -344,13 +344,13 @@ def _read(row: Row, task: CaptureTask) -> Row:
     if task.kind == CHOICE:
         value = value if isinstance(value, str) and value else None
     else:
-        value = _count(value)
+        value = _count(value, hidden=task.answer == HIDDEN)
     return {**row, "value": value, "status": SKIPPED if value is None else row["status"]}
 
 
-def _count(value: Any) -> float | None:
+def _count(value: Any, *, hidden: bool = False) -> float | None:
     if isinstance(value, str):
-        value = extract_count(value).value
+        value = extract_count(value, hidden=hidden).value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value <= LARGEST else None

@@ -45,6 +45,7 @@ from autoeval.runtime.progress import announced_bar
 Row = dict[str, Any]
 COUNT = "count"
 CHOICE = "choice"
+HIDDEN = "num_occluded"  # field of an item, the answer where hidden objects are counted
 FOUND = "found_points"  # what another counter found in the occluded image
 PATTERN_CHOICES = ("rectangle", "triangle", "circle")
 SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
@@ -287,7 +288,7 @@ def _spoken(
         counter.ask,
         image,
         query.question,
-        _read_choice if task.kind == CHOICE else options.extractor,
+        _reader(task, options),
         temperatures=options.temperatures,
         seed=zlib.crc32(query.key.encode()) if task.samples > 1 else None,
     )
@@ -310,13 +311,22 @@ def _read_again(row: Row, task: CaptureTask, options: RunOptions) -> Row:
     by_rules = row["task"] == task.name and (choice or options.extractor is extract_count)
     if not by_rules or not isinstance(text, str) or row.get("rule") in (CUT_OFF, "model"):
         return row
-    read = _read_choice(text) if choice else extract_count(text)
+    read = _reader(task, options)(text)
     stated = extract_confidence(text) if task.prompted_confidence else row.get("confidence")
     if (read.value, stated) == (row.get("value"), row.get("confidence")):
         return row
     status = SKIPPED if read.value is None else OK
     read_anew = {"value": read.value, "rule": read.rule, "status": status, "confidence": stated}
     return {**row, **read_anew}
+
+
+def _reader(task: CaptureTask, options: RunOptions) -> Extractor:
+    """Return what reads the answers of a task; rules know what its question is for."""
+    if task.kind == CHOICE:
+        return _read_choice
+    if task.answer == HIDDEN and options.extractor is extract_count:
+        return partial(extract_count, hidden=True)
+    return options.extractor
 
 
 def _read_choice(text: str) -> Extraction:
@@ -462,7 +472,7 @@ TASKS = {
     for task in (
         CaptureTask("total-original", ORIGINAL),
         CaptureTask("total-occluded", OCCLUDED),
-        CaptureTask("occluded-only", OCCLUDED, "occluded_only", "num_occluded"),
+        CaptureTask("occluded-only", OCCLUDED, "occluded_only", HIDDEN),
         CaptureTask("pattern-original", ORIGINAL, "pattern", "shape", kind=CHOICE),
         CaptureTask("pattern-occluded", OCCLUDED, "pattern", "shape", kind=CHOICE),
         CaptureTask("oracle-all", OCCLUDED, "oracle_all", oracle_fact="all_points"),

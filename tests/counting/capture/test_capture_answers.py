@@ -127,6 +127,52 @@ def test_counting_aloud_and_confidences_are_no_other_count(answer, expected):
     assert extract_count(answer).value == expected
 
 
+RARE = [
+    ("10³", 1000),
+    ("There are about 1.5 × 10³ birds.", 1500),
+    ("5 rows of 3, each 10² px apart: 15 in all", 15),
+    ("2½", None),
+    ("1½ dozen eggs", 18),
+    ("None overlap.", None),
+    ("There are 12 circles. None overlap.", 12),
+    ("There are 12 circles. None of them are damaged.", 12),
+    ("None of them are circles.", 0),
+    ("None are visible.", 0),
+    ("20 people in the background. 3 in the foreground", None),
+    ("20 people in the background.", 20),
+    ("20 people in the park. 3 in the street.", None),
+]
+
+
+@pytest.mark.parametrize(("answer", "expected"), RARE)
+def test_rare_forms_are_read(answer, expected):
+    assert extract_count(answer).value == expected
+
+
+OF_HIDDEN = [  # with what is read where all objects are asked for
+    ("12 in total. 9 are visible, so 3 are hidden.", 3, 12),
+    ("9 circles are visible and 3 hidden, for a total of 12.", 3, 12),
+    ("9 visible, 3 hidden", 3, None),
+    ("12 - 9 = 3", 3, 3),
+    ("3", 3, 3),
+    ("Perhaps 4 are hidden. Final answer: 3", 3, 3),
+    ("2 are hidden. Wait, 3 are hidden.", 3, 3),
+    ("Total: 12\nVisible: 9\nHidden: 3", 3, 12),
+    ("3 of the 12 circles are hidden.", 3, 12),
+    ("Of the 12 circles, 3 are behind the box.", 3, 12),
+    ("12 circles with 3 hidden", 3, 12),
+    ("The box does not hide any circles.", 0, 0),
+    ("It hides 2 circles in row 1 and 1 circle in row 2, so 3 in total.", 3, 3),
+    ("I cannot tell.", None, None),
+]
+
+
+@pytest.mark.parametrize(("answer", "hidden", "of_all"), OF_HIDDEN)
+def test_the_question_decides_which_number_is_read(answer, hidden, of_all):
+    assert extract_count(answer, hidden=True).value == hidden
+    assert extract_count(answer).value == of_all
+
+
 CONFIDENCES = [
     ("12 dots.\nConfidence: 85 %", 0.85),
     ("Confidence: 0.7", 0.7),

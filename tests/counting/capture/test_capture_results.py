@@ -26,7 +26,7 @@ from autoeval.counting.capture.run_page import (
 )
 from autoeval.counting.capture.split import CaptureSplit, to_items
 from autoeval.counting.capture.task_run import get_task
-from autoeval.counting.lmms_eval_tasks import process_choice, process_count
+from autoeval.counting.lmms_eval_tasks import process_choice, process_count, process_hidden
 from autoeval.counting.measures.count_errors import smape
 from autoeval.counting.praco.evaluation_page import confusion_chart as praco_confusion_chart
 from autoeval.counting.praco.evaluation_page import drift_chart
@@ -264,6 +264,8 @@ def test_harness_scores_are_the_measures(split):
     assert mean["smape"] == pytest.approx(found["sMAPE"])
     assert 100 * mean["exact"] == found["exact %"] and 100 * mean["skipped"] == found["skipped %"]
     assert process_count({"target": "0"}, ["0"])["smape"] == smape([0], [0]) == 0
+    of_hidden = process_hidden({"target": "3"}, ["12 in total. 9 are visible, so 3 are hidden."])
+    assert of_hidden == {"smape": 0, "exact": 1, "skipped": 0}
     doc = {"target": "circle", "choices": "rectangle, triangle, circle"}
     assert process_choice(doc, ["A ring."]) == {"exact": 1.0, "skipped": 0.0}
 

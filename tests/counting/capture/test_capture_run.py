@@ -142,6 +142,7 @@ def test_better_rules_read_kept_answers_without_asking(split, journal):
 @pytest.mark.parametrize(
     ("task", "answer", "field", "old", "new"),
     [
+        ("occluded-only", "21 in total. 18 are visible, so 3 are hidden.", "value", 21, 3),
         ("pattern-occluded", "A circle, not a triangle", "value", "triangle", "circle"),
         ("confidence-occluded", "21 circles.\nConfidence: 8/10", "confidence", 0.08, 0.8),
     ],
