@@ -526,7 +526,7 @@ def sample_estimate(
     excess = small_sample_bias * float(bias_scale(n_true, n_in_pool))
     if residual is not None and not residual.variance > LEAST_INFLUENCE**2:
         residual = None  # the prediction does not vary, and says nothing of what it leaves
-    if residual is None and accuracy.n_equal:  # a share of so many: its variance is not 0
+    if accuracy.n_equal:  # a share of so many: its variance is not 0, whatever a prediction leaves
         n_behind, per_object, n_showing = accuracy.n_equal * sample.n_clusters / k, 1.0, 1
     if per_object is not None:
         free = prior.value if prior.known else UNKNOWN_VALUE

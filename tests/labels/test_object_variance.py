@@ -133,7 +133,12 @@ def test_images_that_all_show_the_same_share_do_not_show_that_it_is_exact(measur
     share = (20 * right + 5 * 0.5) / 25  # without a label-free estimate
     variance = share * (1 - share) * (25 / 26) / (40 / 1.2)  # 40, correlated within an image
     flat = np.zeros(100)  # predicted influence that does not vary, and its residual variance
-    for options in ({}, {"predicted": flat, "residual": VariancePrior(0.0, 4.0)}):
+    varied = np.tile([-0.01, 0.01], 50)  # one that varies a little is no proof, either
+    for options in (
+        {},
+        {"predicted": flat, "residual": VariancePrior(0.0, 4.0)},
+        {"predicted": varied, "residual": VariancePrior(1e-6, 60.0)},
+    ):
         estimate = sample_estimate(accuracy, sample, **options)
         assert estimate.value == right and estimate.dof == DOF
         assert estimate.error == pytest.approx(np.sqrt(0.8 * variance), rel=1e-12)
