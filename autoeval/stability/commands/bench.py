@@ -31,7 +31,7 @@ def bench(
     method : sequence of str
         Methods (default: all).
     target : str
-        What is estimated, such as mAP50 or mAP/car.
+        What is estimated, such as mAP50, or mAP/car by the scores of that category.
     level : float
         Nominal coverage of the intervals.
     work_dir : path-like

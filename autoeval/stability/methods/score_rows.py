@@ -19,7 +19,7 @@ import pyarrow
 
 from autoeval.accuracy.measures import Target
 from autoeval.errors import InputError
-from autoeval.estimation.category_scores import REQUIRED, sources
+from autoeval.estimation.category_scores import REQUIRED, sources, stack_categories
 from autoeval.model.pair_table import SAMPLE, SEED
 from autoeval.words import listed
 
@@ -142,6 +142,31 @@ def groups_of(table: pd.DataFrame) -> dict[str, str]:
         return {name: name for name in sources(table)}
     group_of = table.drop_duplicates("source").set_index("source")["group"]
     return {str(name): str(name if pd.isna(f) else f) for name, f in group_of.items()}
+
+
+def of_category(table: pd.DataFrame, target: str) -> tuple[pd.DataFrame, str]:
+    """Return a table in which scores are those of the category of a target, and its plain name.
+
+    A target of all categories together leaves both as they are.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    target : str
+        Column of the accuracy, such as ``mAP`` or ``mAP/car``.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"ac": [0.5], "ac/car": [0.7], "mAP": [0.4], "mAP/car": [0.6]})
+    >>> rows, name = of_category(table, "mAP/car")
+    >>> name, rows["ac"].tolist(), rows["mAP"].tolist()
+    ('mAP', [0.7], [0.6])
+    """
+    name, _, category = target.partition("/")
+    if not category or target not in table:
+        return table, target
+    return stack_categories(table, [category]), name
 
 
 def seed_rows(table: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import pandas as pd
 from autoeval.accuracy.measures import find_target
 from autoeval.report.charts import figure_of, log_ticks_at, plot_curves
 from autoeval.report.page import Table
+from autoeval.stability.methods.score_rows import of_category
 from autoeval.stability.reports.score_correlation import HELD_OUT
 from autoeval.stability.reports.study_report import StudyReport, interval_cells, side_by_side
 from autoeval.stability.studies.kept_boxes import Observations
@@ -41,14 +42,15 @@ def meta_set_size_report(
     methods : sequence of str
         Names of methods.
     target : str
-        Column of the accuracy.
+        Column of the accuracy; that of a category is estimated by its own scores.
     sizes, draws
         See `size_of_meta_set`.
     seed : int
         Of draws and intervals.
     """
-    settings = StudySettings(tuple(methods), target, seed=seed)
-    result = size_of_meta_set(scores, settings, sizes=sizes, draws=draws)
+    rows, plain = of_category(scores, target)
+    settings = StudySettings(tuple(methods), plain, seed=seed)
+    result = size_of_meta_set(rows, settings, sizes=sizes, draws=draws)
     return _error_report(
         "meta_set_size",
         "Error by the number of sample sets of each source",
@@ -74,7 +76,8 @@ def repeats_report(
     InputError
         If the table has a single repeat.
     """
-    result = dropout_repeats(scores, StudySettings(tuple(methods), target, seed=seed))
+    rows, plain = of_category(scores, target)
+    result = dropout_repeats(rows, StudySettings(tuple(methods), plain, seed=seed))
     return _error_report(
         "repeats",
         "Error by the number of dropout repeats",

@@ -14,6 +14,7 @@ from autoeval.report.fit import METHOD_FORMATS, method_rows
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.runtime.files import write_table, write_text
 from autoeval.stability.methods.leave_one_out import BenchResult, bench
+from autoeval.stability.methods.score_rows import of_category
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,15 @@ def compare_methods(
     methods : sequence of str
         See `make_method`.
     target : str
-        Column of the accuracy.
+        Column of the accuracy; that of a category is estimated by its own scores.
     level : float
         Nominal coverage of the intervals.
     """
     described = find_target(target)
     parts, results, tables = [], [], {}
     for name, table in scores.items():
-        result = bench(table, methods, target=target, level=level)
+        rows, plain = of_category(table, target)
+        result = bench(rows, methods, target=plain, level=level)
         text, tables[name] = _part(name, table, result, described)
         parts.append(text)
         results.append(result)

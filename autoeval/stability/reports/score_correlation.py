@@ -17,7 +17,7 @@ from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.report.charts import figure_of, plot_curves, plot_scatter, source_legend
 from autoeval.report.page import Table
 from autoeval.stability.methods.leave_one_out import leave_one_source_out, paired_p_value
-from autoeval.stability.methods.score_rows import mean_over_repeats
+from autoeval.stability.methods.score_rows import mean_over_repeats, of_category
 from autoeval.stability.reports.study_report import StudyReport, interval_cells
 from autoeval.stability.studies.correlation import PAPER, best_thresholds, correlation, thresholds
 
@@ -201,7 +201,7 @@ def compare_with_first(
     methods : sequence of str
         See `make_method`.
     target : str
-        Column of the accuracy.
+        Column of the accuracy; that of a category is estimated by its own scores.
 
     Returns
     -------
@@ -211,6 +211,7 @@ def compare_with_first(
     warnings : list of str
         Why a method is not among them.
     """
+    table, target = of_category(table, target)
     first, *other_methods = dict.fromkeys(methods)
     results = {first: leave_one_source_out(table, first, target=target)}
     warnings: list[str] = []
