@@ -587,6 +587,8 @@ class Boxes:
         How numbers of categories were read.
     lists_images : bool
         Whether the file itself lists the images that the detector was run on.
+    listed : bool
+        Whether a user listed the images for `load_predictions`, as for an estimate.
     run : DetectorRun, optional
         Which detector was run, where `autoeval detect` wrote the file.
     """
@@ -606,6 +608,7 @@ class Boxes:
     uncovered: tuple[int, ...] = ()
     numbering: Numbering = NO_NUMBERS
     lists_images: bool = False
+    listed: bool = False
     run: DetectorRun | None = None
 
     def __post_init__(self) -> None:

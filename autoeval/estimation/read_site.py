@@ -112,6 +112,8 @@ def site_of_files(
         If nothing can be read, the boxes are of another detector, or their scores do not compare
         with those of the fit.
     """
+    if images is None and isinstance(files.path, Boxes) and files.path.listed:
+        images = files.path.images
     numbers_of_list = dict[str, str]()
     described, image_files, unplaced = listed_images(images, numbers_of_list)
     named = isinstance(images, str | os.PathLike)

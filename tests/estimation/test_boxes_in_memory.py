@@ -1,6 +1,7 @@
 """A fit and an estimate from objects in memory are those from files of the same boxes."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,23 @@ def test_a_fit_and_an_estimate_are_those_of_the_files(world, fitted):
         assert (estimate.value, estimate.lower) == (wanted.value, wanted.lower)
     labelled = estimate_labelled(in_memory, new_boxes, new_labels, images=new_labels)
     assert labelled.value == estimate_labelled(fitted, world[3], world[2], images=world[2]).value
+
+
+def test_boxes_that_were_read_with_a_list_of_images_are_of_these(world, fitted, tmp_path):
+    """The list was forgotten: images without a box counted as if there were none."""
+    boxes = [row for row in read(world[3]) if row["score"] >= 0.2]
+    ((fewest, _),) = Counter(row["image_id"] for row in boxes).most_common()[-1:]
+    boxes = [row for row in boxes if row["image_id"] != fewest]
+    (tmp_path / "boxes.json").write_text(json.dumps(boxes))
+    file, images = tmp_path / "boxes.json", world[2]
+    wanted = fitted.predict(file, images=images)
+    numbers = {category["id"]: category["name"] for category in read(images)["categories"]}
+    found = fitted.predict(autoeval.load_predictions(file, images=images, numbers=numbers))
+    assert (found.value, found.lower) == (wanted.value, wanted.lower)
+    assert found.n_images == wanted.n_images == 40
+    assert [n.code for n in found.warnings] == [n.code for n in wanted.warnings]
+    alone = fitted.predict(autoeval.load_predictions(file, numbers=numbers))
+    assert alone.n_images == 39 and alone.value != wanted.value
 
 
 @pytest.mark.parametrize(("form", "severity"), [("{}.jpg", "warning"), ("{:02}.jpg", "note")])

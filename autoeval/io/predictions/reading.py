@@ -150,7 +150,8 @@ def read_predictions(
         `read_text_folder`. Or an object in memory; see `autoeval.io.in_memory`.
     images : path-like or sequence of LabelledImage, optional
         All images that the detector was run on, such as those of `autoeval.load_labels`, or what
-        lists them: a folder, a COCO JSON, a pattern or a text file. By default those that the file
+        lists them: a folder, a COCO JSON, a pattern or a text file; estimates of the result are of
+        these, too. By default those that the file
         names, and no image is without a box unless the file lists its ``images``.
     where : str
         What lists them, for messages.
@@ -180,7 +181,8 @@ def read_predictions(
     read_as = ReadAs(read_names(numbers or {}), words, columns, numbering)
     if isinstance(images, str | os.PathLike):
         where, images = str(images), read_image_list(images)
-    return read_boxes(given, read_as, images, where)
+    boxes = read_boxes(given, read_as, images, where)
+    return boxes if images is None else replace(boxes, listed=True)
 
 
 def read_boxes(
