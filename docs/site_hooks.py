@@ -54,7 +54,8 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     """Lead links to pages of the site, and write the reference of commands."""
-    markdown = markdown.replace(COMMANDS_HERE, commands())
+    if COMMANDS_HERE in markdown:  # on one page of them all
+        markdown = markdown.replace(COMMANDS_HERE, commands())
     source = next((p for p, to in ADDED.items() if to == page.file.src_uri), None)
     own = source or f"docs/{page.file.src_uri}"
 
