@@ -28,12 +28,8 @@ os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")
 os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
 import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
 
 gc.disable()  # until all tests are collected: what is imported lives to the end
-
-settings.register_profile("steady", deadline=None, derandomize=True)
-settings.load_profile("steady")
 
 NETWORKS = ("autoeval/detectors/", "tests/detectors/", "autoeval/stability/", "tests/stability/")
 SHARED = Path(__file__).resolve().parents[2] / "shared"

@@ -3,9 +3,8 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from steady import given, st
 
 from autoeval.boxes import box_giou, box_iou, match_boxes
 

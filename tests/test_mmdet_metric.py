@@ -108,6 +108,17 @@ def estimator(folder, detector):
     return fitted
 
 
+@pytest.fixture(scope="module")
+def expected(folder, detector, estimator):
+    """What the estimator says of the images without mmdet's loops."""
+    return estimator.predict(detector, images=load_image_folder(folder / "images.json"))
+
+
+def metrics_of(estimate):
+    ends = {"": "value", "_std": "std", "_lower": "lower", "_upper": "upper"}
+    return {f"label_free/mAP{end}": getattr(estimate, name) for end, name in ends.items()}
+
+
 def score_table():
     """Three sources with three sample sets each; the repeats tell the same score differently."""
     columns = ["source", "sample_set", "kind", "repeat", "n_images", "bos", "mAP"]
@@ -137,32 +148,23 @@ def no_vouching():
     torch.serialization.clear_safe_globals()
 
 
-def test_the_test_loop_gives_the_estimate_of_the_same_images(folder, detector, estimator, tmp_path):
-    files = load_image_folder(folder / "images.json")
-    expected = estimator.predict(detector, images=files)
+def test_the_test_loop_gives_the_estimate_of_the_same_images(folder, expected, tmp_path):
     assert expected.n_images == 3 and 0 < expected.features["bos"] < 1
-    metrics = run_test(folder, work_dir=str(tmp_path))
-    ends = {"": "value", "_std": "std", "_lower": "lower", "_upper": "upper"}
-    assert metrics == {
-        f"label_free/mAP{end}": getattr(expected, attribute) for end, attribute in ends.items()
-    }
+    assert run_test(folder, work_dir=str(tmp_path)) == metrics_of(expected)
     (log,) = (path.read_text() for path in tmp_path.glob("*/*.log"))
     assert str(expected).splitlines()[0] in log and f"warning: {expected.warnings[0]}" in log
 
 
-def test_the_validation_loop_gives_it_too(folder, detector, estimator, tmp_path):
+def test_the_validation_loop_gives_it_too(folder, expected, tmp_path):
     config = config_of(folder, work_dir=str(tmp_path))
     config.val_dataloader, config.val_evaluator = config.test_dataloader, config.test_evaluator
-    metrics = Runner.from_cfg(config).val()
-    expected = estimator.predict(detector, images=load_image_folder(folder / "images.json"))
-    assert metrics["label_free/mAP"] == expected.value
+    assert Runner.from_cfg(config).val()["label_free/mAP"] == expected.value
 
 
-def test_a_preprocessor_beside_the_model_makes_no_other_detector(folder, estimator, tmp_path):
-    expected = run_test(folder, work_dir=str(tmp_path))
+def test_a_preprocessor_beside_the_model_makes_no_other_detector(folder, expected, tmp_path):
     config = config_of(folder, work_dir=str(tmp_path))
     config.data_preprocessor = config.model.pop("data_preprocessor")
-    assert Runner.from_cfg(config).test() == expected
+    assert Runner.from_cfg(config).test() == metrics_of(expected)
 
 
 def test_a_counting_estimator_serves_the_metric_too(folder, detector):
@@ -261,8 +263,7 @@ def test_the_metric_of_mmdet_writes_what_is_read_here(folder, detector, tmp_path
 
 
 @pytest.mark.slow
-def test_the_script_of_mmdet_prints_the_estimate(folder, detector, estimator):
-    expected = estimator.predict(detector, images=load_image_folder(folder / "images.json"))
+def test_the_script_of_mmdet_prints_the_estimate(folder, expected):
     command = [sys.executable, "-m", "autoeval.detectors.ops", SCRIPT, "test.py", "a.pth"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     told = done.stdout + done.stderr

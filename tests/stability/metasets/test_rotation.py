@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from steady import given, st
 
 from autoeval.stability.metasets.transforms import TransformStep, apply_step, rotate_boxes
 
