@@ -215,7 +215,8 @@ def _bench(options: SearchOptions, detector: Any, task: Task, work_dir: Path) ->
     settings = preset(options.get("preset") or PAPER, repeats=repeats, seed=seed, least=1)
     n_sets, n_images = options.get("n_sets"), options.get("n_images")
     if not options.get("metaset"):
-        n_sets, n_images = n_sets or N_SETS, n_images or N_IMAGES
+        n_sets = N_SETS if n_sets is None else n_sets
+        n_images = N_IMAGES if n_images is None else n_images
     meta_set = load_metaset_config(options.get("metaset"), n_sets=n_sets, n_images=n_images)
     seed_sets = task.load_seed_sets()
     settings = replace(settings, stages=named_stages(options))
