@@ -195,7 +195,7 @@ class PredictionsReference:
         tuple of Boxes and dict of str to int
             The boxes, and the position of each image there by its id.
         """
-        return _read(self.path, _source_of(samples), tuple(self.names.items()))
+        return _read(self.path, self.digest, _source_of(samples), tuple(self.names.items()))
 
 
 def load_reference(reference: Any) -> Reference | None:
@@ -250,7 +250,7 @@ def _lookup_of(words: Sequence[str], task: Task) -> np.ndarray:
 
 @lru_cache(maxsize=AT_ONCE)
 def _read(
-    path: Path, source: Any, names: tuple[tuple[str, str], ...]
+    path: Path, digest: str, source: Any, names: tuple[tuple[str, str], ...]
 ) -> tuple[Boxes, dict[str, int]]:
     """Read the predictions of a reference on the images of a site; `AT_ONCE` sites are kept.
 
@@ -258,6 +258,8 @@ def _read(
     ----------
     path : Path
         A file, or a folder with one of the site's name.
+    digest : str
+        Of the files, see `PredictionsReference`: changed ones are read again.
     source : SeedSet or UnlabelledSamples
         The images that predictions may be of, see `_source_of`.
     names : tuple of (str, str)
