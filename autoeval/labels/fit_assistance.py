@@ -58,7 +58,10 @@ MOST_BOXES = 10_000  # of all sites, drawn by a seed
 LEAST_SHARE = 1_000  # of one site
 FEWEST_DOF = 0.5
 MOST_DOF = 60.0
-USUAL_DOF = 4.0  # where one site alone was measured; 4 to 5 over the categories of a labelled set
+USUAL_DOF = 4.0  # of one value alone; 4 to 5 over the categories of a labelled set
+N_USUAL = 1.0
+"""Further values of a variance that vary as usual: two categories whose variances happen to be
+alike do not show that those of all sites are. Without it they counted as `MOST_DOF`."""
 RIDGE = 0.02  # relative to the variance that control variates explain
 LEAST_SLOPE = 0.05  # of the first, so that the residual variance has a unit
 LEAST_PREDICTED = 1e-6  # of the true variance; less is rounding, as where each box is equally right
@@ -409,17 +412,27 @@ def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...])
         noises.append(float((kurtosis - 1) / len(left)))
     return MixingWeights(
         dict(zip(names, map(float, slopes), strict=True)),
-        fit_variance_prior([np.exp(np.mean(of)) for of in logs.values()], float(np.mean(noises))),
+        fit_variance_prior(
+            [np.exp(np.mean(of)) for of in logs.values()],
+            float(np.mean(noises)),
+            n_usual=N_USUAL,
+        ),
         float(np.mean(correlations)),
     )
 
 
-def fit_variance_prior(ratios: Sequence[float], noise: float) -> VariancePrior:
+def fit_variance_prior(
+    ratios: Sequence[float], noise: float, *, n_usual: float = 0.0
+) -> VariancePrior:
     r"""Fit the prior of a variance to its values at several sites, relative to the expected ones.
 
     The logarithm of a scaled inverse chi-squared variable with d degrees of freedom has the
-    variance :math:`\psi'(d / 2)`; d is chosen so that this is the variance over sites, less
-    `noise`. It is kept between `FEWEST_DOF` and `MOST_DOF`. Source: Smyth 2004, section 6.2.
+    variance :math:`\psi'(d / 2)`; d is chosen so that this is the variance V over n sites, less
+    `noise`, together with that of `USUAL_DOF`, which counts as u = `n_usual` observations:
+
+    .. math:: \psi'(d / 2) = \frac{(n - 1) (V - noise) + u\, \psi'(d_{usual} / 2)}{n - 1 + u}
+
+    It is kept between `FEWEST_DOF` and `MOST_DOF`. Source: Smyth 2004, section 6.2.
 
     Parameters
     ----------
@@ -427,6 +440,8 @@ def fit_variance_prior(ratios: Sequence[float], noise: float) -> VariancePrior:
         Variance at each site over the expected one. A single one has `USUAL_DOF`.
     noise : float
         Variance of the logarithm of a site's ratio from its number of images being finite.
+    n_usual : float
+        u; 0 where the values are many.
 
     Returns
     -------
@@ -439,7 +454,9 @@ def fit_variance_prior(ratios: Sequence[float], noise: float) -> VariancePrior:
     logs = np.log(ratios)
     if len(logs) == 1:
         return VariancePrior(float(ratios[0]), USUAL_DOF)
-    between = float(logs.var(ddof=1)) - noise
+    n = len(logs) - 1
+    between = n * (float(logs.var(ddof=1)) - noise) + n_usual * float(polygamma(1, USUAL_DOF / 2))
+    between /= n + n_usual
     if between <= polygamma(1, MOST_DOF / 2):
         dof = MOST_DOF
     elif between >= polygamma(1, FEWEST_DOF / 2):

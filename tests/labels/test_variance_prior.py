@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.special import polygamma
 
 from autoeval.labels.category_estimates import LabelledSample, difference_estimate
-from autoeval.labels.fit_assistance import MOST_DOF, fit_variance_prior
+from autoeval.labels.fit_assistance import MOST_DOF, USUAL_DOF, fit_variance_prior
 from autoeval.labels.values import VariancePrior
 
 
@@ -20,6 +21,17 @@ def test_noise_of_each_site_is_subtracted():
     assert fit_variance_prior(noisy, 2 / 20).dof > 30
     assert fit_variance_prior(noisy, 0.0).dof < 30
     assert fit_variance_prior(np.full(9, 2.0), 0.1) == VariancePrior(pytest.approx(2.0), MOST_DOF)
+
+
+def test_two_values_that_happen_to_be_alike_do_not_show_that_all_are():
+    """By hand: of two equal values V is 0, and the variance of 4 degrees of freedom is halved."""
+    assert fit_variance_prior([2.0, 2.0], 0.0).dof == MOST_DOF
+    found = fit_variance_prior([2.0, 2.0], 0.0, n_usual=1.0)
+    assert polygamma(1, found.dof / 2) == pytest.approx(polygamma(1, USUAL_DOF / 2) / 2)
+    assert USUAL_DOF < found.dof < 8
+    # of many values it is lost
+    many = fit_variance_prior(np.full(400, 2.0), 0.0, n_usual=1.0)
+    assert many.dof == MOST_DOF
 
 
 def test_a_variance_is_shrunk_towards_its_prior():
