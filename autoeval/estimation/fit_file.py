@@ -53,7 +53,7 @@ LEARNT = {
 }
 """Fields that are written where a fit has them, by their name in the file."""
 FLOOR = "floor"  # column of the saved rows; NaN for those of the fit's own files
-SITES_FORMAT = 2
+SITES_FORMAT = 3
 SUFFIX = ".sites.npz"  # behind the name of the estimator's file, in place of `PARQUET`
 PARQUET = ".parquet"
 SITES = "sites"  # name of the JSON description among the arrays
@@ -384,6 +384,7 @@ class FittedSites:
                 {
                     "name": labelled.name,
                     "group": labelled.group,
+                    "grouped": labelled.grouped,
                     "everywhere": labelled.everywhere,
                     "trained_here": labelled.trained_here,
                     "categories": list(labelled.boxes.categories),
@@ -424,6 +425,7 @@ def _read_set(values: Mapping[str, Any], arrays: Arrays) -> Site:
         blocks=arrays.get("blocks"),
         name=values["name"],
         group=values["group"],
+        grouped=values["grouped"],
         everywhere=values["everywhere"],
         left_out=notices_of(values["left_out"]),
         trained_here=values["trained_here"],

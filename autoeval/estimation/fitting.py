@@ -734,7 +734,7 @@ def _check_same_detector(
 
 
 def _named_sets(sets: Sequence[Site], names: Mapping[str, str]) -> list[Site]:
-    """Give labelled sets other names, and groups that bear their name.
+    """Give labelled sets other names, and groups that bear their name and were not given.
 
     Parameters
     ----------
@@ -747,7 +747,7 @@ def _named_sets(sets: Sequence[Site], names: Mapping[str, str]) -> list[Site]:
         replace(
             labelled,
             name=names.get(labelled.name, labelled.name),
-            group=names.get(labelled.group, labelled.group),
+            group=labelled.group if labelled.grouped else names.get(labelled.group, labelled.group),
         )
         for labelled in sets
     ]

@@ -128,6 +128,7 @@ def labelled_site(site: Site) -> Site:
     return replace(
         site,
         group=site.group or name,
+        grouped=bool(site.group),
         looks=replace(looks, warnings=repeated),
         warnings=(),
         left_out=tuple(left_out),
@@ -497,7 +498,7 @@ def observed_labels(
         seed_set = seed_set_of(content, name, task.categories, words=label_words, clip=False)
         place = folder and folder / "sources" / name
         content, files = _detect_labelled(run, seed_set, content, folder=place, reference=reference)
-        labelled = _with_files(name, content, files, group=group or name, words=label_words)
+        labelled = _with_files(name, content, files, group=group, words=label_words)
         return labelled, run.observer(task).context()
     common = tuple(dict.fromkeys(word for word in words if word in content.categories))
     if not common:

@@ -203,6 +203,8 @@ class Site:
     name, group : str
         Of a labelled set. A new site has no name, and the group of the fit that it belongs to, or
         none.
+    grouped : bool
+        Whether the group of a labelled set was given; by default it is its name.
     known : str
         Labelled set of the fit of which these are new images; empty for a new site.
     everywhere : bool
@@ -270,6 +272,7 @@ class Site:
     blocks: np.ndarray | None = None
     name: str = ""
     group: str = ""
+    grouped: bool = False
     known: str = ""
     everywhere: bool = False
     trained_here: bool = False

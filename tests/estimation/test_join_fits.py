@@ -12,6 +12,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_file import FittedSites
 from autoeval.estimation.fitting import FitSettings, fit_sets, join_fits
+from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
 from autoeval.words import Notice
@@ -245,6 +246,18 @@ def test_sets_of_one_name_with_other_labels_are_named_after_their_fits():
         join_fits({"a": one, "b": one})
 
 
+def test_a_group_that_was_given_stays_where_sets_have_its_name(tmp_path):
+    """Two files harbour.json, with --group harbour: they were two groups, as if independent."""
+    for k, name in enumerate("ab"):
+        labelled = replace(site(k, "harbour"), group="harbour", looks=None)
+        fit_of(labelled_site(labelled)).save(tmp_path / f"{name}.parquet")
+    joined = join_fits(
+        {name: AccuracyEstimator.load(tmp_path / f"{name}.parquet") for name in "ab"}
+    )
+    assert joined.regression_.sites_ == ["a/harbour", "b/harbour"]
+    assert joined.regression_.groups_ == ["harbour"]
+
+
 def test_labels_tell_images_of_equal_names_apart():
     """Frames of several cameras are numbered alike; one set that is labelled again is the same."""
     first, second = (make_site(k, categories=WORDS, name="annotations") for k in (0, 1))
@@ -302,12 +315,13 @@ def test_labelled_sites_are_read_as_they_were_written(tmp_path):
         labelled,
         truth=replace(labelled.truth, images=images),
         group="cameras",
+        grouped=True,
         trained_here=True,
         left_out=(note,),
     )
     FittedSites((labelled,)).write(tmp_path / "fit.parquet")
     (read,) = FittedSites(path=tmp_path / "fit.sites.npz").read()
-    for name in ("name", "group", "everywhere", "trained_here", "left_out", "looks"):
+    for name in ("name", "group", "grouped", "everywhere", "trained_here", "left_out", "looks"):
         assert getattr(read, name) == getattr(labelled, name), name
     assert (
         read.left_out[0].severity == "note"
