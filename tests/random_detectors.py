@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from mmengine.config import Config
-from small_detectors import HEIGHT, ONE_STAGE, PAD, RESIZE, TWO_STAGE, WIDTH
+from small_detectors import HEIGHT, NARROW, ONE_STAGE, PAD, RESIZE, TWO_STAGE, WIDTH
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from autoeval.detections import Detections
@@ -22,11 +22,13 @@ KNOWN = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS
 
 @cache
 def random_model(name: str) -> tuple[torch.nn.Module, Config, tuple[str, ...]]:
-    """Build a known model for tiny images with seeded random weights: its config, and words."""
+    """Build a known model with few channels for tiny images: random weights, config, words."""
     logging.getLogger("mmengine").setLevel(logging.WARNING)  # `init_weights` logs each weight
     torch.manual_seed(0)
     heads = TWO_STAGE if name.startswith("faster") else ONE_STAGE
-    config = read_config(name, {**RESIZE, **heads, **(PAD if name.startswith("rtmdet") else {})})
+    padding = PAD if name.startswith("rtmdet") else {}
+    narrow = NARROW.get(name.removeprefix("paper/"), {})
+    config = read_config(name, {**RESIZE, **heads, **padding, **narrow})
     model = build_model(config)
     for part in ("neck", "bbox_head", "rpn_head", "roi_head"):
         if hasattr(model, part):

@@ -21,6 +21,33 @@ TWO_STAGE = {
     "model.test_cfg.rcnn.score_thr": 0.0,
     "model.test_cfg.rcnn.max_per_img": 20,
 }
+# Networks with few channels: on tiny images most of the time is that of reading wide weights.
+N = 32
+PYRAMID = {"model.neck.out_channels": N}
+DENSE = {**PYRAMID, "model.bbox_head.in_channels": N, "model.bbox_head.feat_channels": N}
+REGIONS = {
+    **PYRAMID,
+    "model.rpn_head.in_channels": N,
+    "model.rpn_head.feat_channels": N,
+    "model.roi_head.bbox_roi_extractor.out_channels": N,
+    "model.roi_head.bbox_head.in_channels": N,
+    "model.roi_head.bbox_head.fc_out_channels": 2 * N,
+}
+R18 = {"model.backbone.base_channels": 16, "model.neck.in_channels": [16, 32, 64, 128]}
+R50 = {"model.backbone.base_channels": 16, "model.neck.in_channels": [64, 128, 256, 512]}
+SWIN = {"model.backbone.embed_dims": 24}
+NARROW = {
+    "faster_rcnn_r50": {**R50, **REGIONS},
+    "faster_rcnn_swin_t": {**SWIN, "model.neck.in_channels": [24, 48, 96, 192], **REGIONS},
+    "retinanet_r18": {**R18, **DENSE},
+    "retinanet_r50": {**R50, **DENSE},
+    "retinanet_swin_t": {**SWIN, "model.neck.in_channels": [48, 96, 192], **DENSE},
+    "rtmdet_tiny": {
+        "model.backbone.widen_factor": 0.125,
+        "model.neck.in_channels": [32, 64, 128],
+        **DENSE,
+    },
+}
 
 
 def build_backbone(options):

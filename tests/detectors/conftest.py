@@ -1,16 +1,19 @@
-"""Small detectors with random weights."""
+"""Small detectors with random weights.
+
+What runs a network is imported by fixtures: the process that hands tests to workers runs none.
+"""
 
 from functools import cache
 
-import numpy as np
 import pytest
-from random_detectors import random_model, three_images
-
-from autoeval.detectors import MMDetector
 
 
 @cache
-def random_detector(name: str) -> MMDetector:
+def random_detector(name):
+    from random_detectors import random_model
+
+    from autoeval.detectors import MMDetector
+
     return MMDetector(*random_model(name))
 
 
@@ -21,6 +24,8 @@ def build():
 
 
 @pytest.fixture(scope="session")
-def images() -> list[np.ndarray]:
+def images():
     """Three images of two sizes, with structure at several scales."""
+    from random_detectors import three_images
+
     return three_images()

@@ -1,16 +1,19 @@
-"""Small detectors with random weights that can be perturbed."""
+"""Small detectors with random weights that can be perturbed.
+
+What runs a network is imported by fixtures: the process that hands tests to workers runs none.
+"""
 
 from functools import cache
 
-import numpy as np
 import pytest
-from random_detectors import random_model, three_images
-
-from autoeval.stability.network.perturbable import PerturbableDetector
 
 
 @cache
-def random_detector(name: str) -> PerturbableDetector:
+def random_detector(name):
+    from random_detectors import random_model
+
+    from autoeval.stability.network.perturbable import PerturbableDetector
+
     return PerturbableDetector(*random_model(name))
 
 
@@ -21,6 +24,8 @@ def build():
 
 
 @pytest.fixture(scope="session")
-def images() -> list[np.ndarray]:
+def images():
     """Three images of two sizes, with structure at several scales."""
+    from random_detectors import three_images
+
     return three_images()
