@@ -90,9 +90,9 @@ SETTINGS = [
 ]
 
 
-def inputs(stride, padding, dilation, groups, deform_groups):
+def inputs(stride, padding, dilation, groups, deform_groups, image=(5, 6)):
     torch.manual_seed(0)
-    x, weight = torch.randn(2, 4, 5, 6).double(), torch.randn(4, 4 // groups, 2, 3).double()
+    x, weight = torch.randn(2, 4, *image).double(), torch.randn(4, 4 // groups, 2, 3).double()
     size = conv2d(x, weight, None, stride, padding, dilation, groups).shape[2:]
     offset = torch.randn(2, deform_groups * 12, *size).double() * 2
     mask = torch.rand(2, deform_groups * 6, *size).double()
@@ -112,7 +112,8 @@ def test_both_equal_the_definition(settings):
 
 def test_gradients():
     settings = SETTINGS[2]
-    x, offset, mask, weight = (each.requires_grad_() for each in inputs(*settings))
+    given = inputs(*settings, image=(2, 4))  # every number is moved twice
+    x, offset, mask, weight = (each.requires_grad_() for each in given)
     plain = lambda *each: deform_conv2d(*each, *settings).sum()  # noqa: E731
     assert torch.autograd.gradcheck(plain, (x, offset, weight))
     bias = torch.zeros(4, requires_grad=True).double()

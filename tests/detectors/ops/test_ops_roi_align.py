@@ -133,7 +133,7 @@ def test_gradient_through_mmcv():
     from mmcv.ops import roi_align as mmcv_roi_align
 
     features, rois = random_case(torch.float64)
-    features.requires_grad_()
+    features = features[:, :2].requires_grad_()  # every number is moved twice
     assert torch.autograd.gradcheck(
         lambda x: mmcv_roi_align(x, rois, (2, 2), 0.25, 0, "avg", True), (features,)
     )

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from functools import cache
 
 import pandas as pd
 import pytest
 
 from autoeval.cli import main
+from autoeval.detectors import loading
 from autoeval.roadworld import write_environment
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 
@@ -25,6 +27,14 @@ seed_sets = [
 """
 # The network itself; the scores have tests in `stability/scores`, the run in `test_estimate_map`.
 DETECTOR = ["estimate-map", "--detector", "roadworld_nano", "--device", "cpu", "--json"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded_once():
+    """Load the network once: that every command loads it anew is half of what it takes here."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(loading, "load_detector", cache(loading.load_detector))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +139,7 @@ def test_the_domain_is_observed_by_the_detector_that_is_named(roads, monkeypatch
 def test_the_default_method_goes_first_beside_one_of_the_domain(roads, tmp_path, capsys):
     """Bayes has no use for the domain, which the other method is fitted with."""
     for name in SOURCES:
-        write_environment(tmp_path / "worlds", name, 8, 0)
+        write_environment(tmp_path / "worlds", name, 6, 0)
     (tmp_path / "task.py").write_text(TASK.format(names=SOURCES))
     task = ["--task", str(tmp_path / "task.py"), "--domain-source", "day_street"]
     sizes = ["--n-sets", "1", "--n-images", "2", "--preset", "light", "--method", "bayes", "fd"]
@@ -138,14 +148,21 @@ def test_the_default_method_goes_first_beside_one_of_the_domain(roads, tmp_path,
     assert 0 <= json.loads(capsys.readouterr().out)["estimate"]["value"] <= 1
 
 
+@pytest.fixture(scope="module")
+def domain_kept(roads, tmp_path_factory):
+    """A work dir with the training domain, in which the same sample sets are scored once."""
+    work = tmp_path_factory.mktemp("kept") / "work"
+    shutil.copytree(roads / "work" / "training_domain", work / "training_domain")
+    return work
+
+
 @pytest.mark.parametrize("methods", [["atc"], ["atc", "fd"]])
-def test_a_domain_is_taken_whichever_method_reads_it(roads, methods, tmp_path, capsys):
+def test_a_domain_is_taken_whichever_method_reads_it(roads, domain_kept, methods, capsys):
     """It adds columns to scores.parquet where none does; the estimate was refused after the fit."""
     task = ["--task", str(roads / "task.py"), "--domain-source", "day_street"]
     sizes = ["--n-sets", "2", "--n-images", "2", "--repeats", "1", "--method", *methods]
     new = ["--images", str(roads / "worlds" / NEW / "images")]
-    shutil.copytree(roads / "work" / "training_domain", tmp_path / "work" / "training_domain")
-    assert main([*DETECTOR, *task, *sizes, *new, "--work-dir", str(tmp_path / "work")]) == 0
+    assert main([*DETECTOR, *task, *sizes, *new, "--work-dir", str(domain_kept)]) == 0
     result = json.loads(capsys.readouterr().out)
     assert 0 <= result["estimate"]["value"] <= 1
     assert list(result["by_method"]) == methods[1:]
