@@ -354,7 +354,7 @@ def sources(table: pd.DataFrame) -> list[str]:
     table : DataFrame
         With a column ``source``.
     """
-    return list(dict.fromkeys(table["source"]))
+    return list(table["source"].unique())
 
 
 def feature_columns(table: pd.DataFrame) -> list[str]:

@@ -15,7 +15,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import sources
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, spearman
 from autoeval.model.mixed_model import check_level
-from autoeval.model.pair_table import leave_one_group_out
+from autoeval.model.pair_table import SEED, leave_one_group_out
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.runtime.progress import progress_bar
 from autoeval.stability.methods import methods
@@ -67,7 +67,7 @@ def leave_one_source_out(
     """
     find_target(target)
     check_score_table(table, (target,))
-    own_rows = seed_rows(table)
+    own_rows = seed_rows(table[["source", "kind", target]])
     labelled = own_rows.loc[np.isfinite(own_rows[target]), "source"]
     table = table[table["source"].isin(labelled)]
     names = sources(table)
@@ -83,7 +83,7 @@ def leave_one_source_out(
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
         for rest, left_out in leave_one_group_out(table["source"].map(group_of)):
             training, read = table.iloc[rest], table
-            left_names = sources(table.iloc[left_out])
+            left_names = sources(table[["source"]].iloc[left_out])
             if by_group is not None:
                 read = by_group[group_of[left_names[0]]]
                 training = read[read["source"].isin(sources(training))]
@@ -107,7 +107,7 @@ def _held_out(
     table: pd.DataFrame, name: str, group_of: Mapping[str, str], regression: AnyRegression
 ) -> tuple[dict[str, Any], np.ndarray]:
     """Estimate the own images of a source by a regression that has not seen its group."""
-    seeds = seed_rows(table[table["source"] == name])
+    seeds = table[(table["source"] == name) & (table["kind"] == SEED)]
     estimate = regression.predict_rows(seeds)
     true = float(seeds[regression.target].iloc[0])
     error = np.abs(regression.predict_repeats(seeds) - true)
@@ -132,7 +132,8 @@ def _correlation(table: pd.DataFrame, method: str, target: str) -> dict[str, flo
     features = make_method(method).features
     if len(features) != 1:
         return {}
-    rows = sample_rows(table).groupby(["source", "sample_set"])[[*features, target]].mean().dropna()
+    read = table[["source", "sample_set", "kind", *features, target]]
+    rows = sample_rows(read).groupby(["source", "sample_set"])[[*features, target]].mean().dropna()
     if len(rows) < MIN_SOURCES or rows.nunique().min() < 2:
         return {}
     from scipy.stats import pearsonr

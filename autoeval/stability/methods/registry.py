@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import Protocol
 
@@ -133,7 +133,7 @@ def methods() -> dict[str, NamedMethod]:
     A score gives a method for each name before the ``@`` of its features: least squares on the
     feature, at the best threshold where there are several.
     """
-    by_score = (entry for score in scores().values() for entry in _methods_of(score))
+    by_score = chain.from_iterable(_methods_of(score) for score in scores().values())
     return {**dict(by_score), **COMPOSED}
 
 
@@ -185,9 +185,13 @@ def _columns(part: str) -> tuple[str, ...]:
     return columns or ((part,) if score_of(part) else ())
 
 
-def _methods_of(score: type[Score]) -> Iterator[tuple[str, NamedMethod]]:
+@cache
+def _methods_of(score: type[Score]) -> tuple[tuple[str, NamedMethod], ...]:
+    found = []
     for stem in dict.fromkeys(name.partition("@")[0] for name in score.features):
-        family = [name for name in score.features if name.partition("@")[0] == stem]
-        make = partial(Linear, stem) if family == [stem] else partial(BestThreshold, family)
+        family = tuple(name for name in score.features if name.partition("@")[0] == stem)
+        make = partial(Linear, stem) if family == (stem,) else partial(BestThreshold, family)
         compared = stem == score.name and bool(score.features[family[0]])
-        yield stem, NamedMethod(make, score.meaning, not score.source.startswith(OURS), compared)
+        published = not score.source.startswith(OURS)
+        found.append((stem, NamedMethod(make, score.meaning, published, compared)))
+    return tuple(found)

@@ -140,8 +140,11 @@ def groups_of(table: pd.DataFrame) -> dict[str, str]:
     """
     if "group" not in table:
         return {name: name for name in sources(table)}
-    group_of = table.drop_duplicates("source").set_index("source")["group"]
-    return {str(name): str(name if pd.isna(f) else f) for name, f in group_of.items()}
+    group_of: dict[str, str] = {}
+    for name, group in zip(table["source"].to_numpy(), table["group"].to_numpy(), strict=True):
+        if str(name) not in group_of:
+            group_of[str(name)] = str(name if pd.isna(group) else group)
+    return group_of
 
 
 def of_category(table: pd.DataFrame, target: str) -> tuple[pd.DataFrame, str]:
@@ -225,7 +228,9 @@ class Rows:
         present = [name for name in dict.fromkeys((*REQUIRED, *names)) if name in table]
         columns = {name: table[name].to_numpy() for name in present}
         if "source" in columns:
-            columns["group"] = table["source"].astype(str).map(groups_of(table)).to_numpy()
+            group_of = groups_of(table)
+            groups = [group_of[str(name)] for name in columns["source"]]
+            columns["group"] = np.array(groups, dtype=object)
         return cls(**columns)
 
     def __len__(self) -> int:

@@ -94,7 +94,8 @@ class SourceRegression:
         features = readable(make_method(self.method), table)
         check_score_table(table, (*features, self.target))
         check_target(table[self.target], target)
-        check_varies(sample_rows(table), features)
+        samples = sample_rows(table[["source", "kind", *features]])
+        check_varies(samples, features)
         self.table_ = table.reset_index(drop=True)
         self.sites_ = sources(table)
         group_of = groups_of(table)
@@ -116,7 +117,7 @@ class SourceRegression:
             self._left_out = [without[name][0] for name in self.sites_]
             self.residuals_ = np.array([without[name][1] for name in self.sites_])
         self.training_range_ = {
-            name: (float(sample_rows(table)[name].min()), float(sample_rows(table)[name].max()))
+            name: (float(samples[name].min()), float(samples[name].max()))
             for name in features
             if any(name in method.selected_ for method in self._full.values())
         }
