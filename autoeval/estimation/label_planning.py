@@ -825,7 +825,8 @@ def _check_draw(plan: LabelPlan, folder: Path, request: PlanRequest, site: Site 
         of_image = dict(zip(ids, site.blocks.tolist(), strict=True))
         known = np.array([of_image[image.image_id] for image in plan.found.images])
     seed, frames = request.seed, request.frames
-    if request.everywhere and plan.order in (BY_INFLUENCE, BY_DISAGREEMENT):
+    cut = "images-without-box-over-threshold" in {notice.code for notice in plan.warnings}
+    if request.everywhere and (cut or plan.order in (BY_INFLUENCE, BY_DISAGREEMENT)):
         difference = f"drawn by {plan.order}, not by the difference to another detector (--compare)"
     elif seed is not None and seed != plan.seed:
         difference = f"drawn with --seed {plan.seed}, not {seed}"

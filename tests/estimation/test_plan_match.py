@@ -159,6 +159,19 @@ def test_a_plan_that_was_not_drawn_by_a_difference_is_not_enlarged_by_one(world,
     assert set(first.drawn) < set(more.drawn) and more.order == first.order
 
 
+def test_a_plan_of_images_with_a_box_is_not_enlarged_by_a_difference(world, tmp_path):
+    """One over time was, and `compare` refused its labels: another detector is right elsewhere."""
+    (path,), (weak,) = site_predictions(world, "strong"), site_predictions(world, "weak")
+    things = {"thing 0": ["thing 0"], "thing 1": ["thing 1"]}
+    site = {"images": site_labels(world), "work_dir": tmp_path / "plan", "categories": things}
+    site |= {"target": "precision", "score_thr": 0.6}
+    plan = plan_labels(world / "strong", path, n=4, frames=2, **site)
+    assert plan.order == BY_TIME and plan.n_pool < 80
+    other = {"compare": world / "weak", "compare_predictions": weak}
+    with pytest.raises(InputError, match="not by the difference to another detector"):
+        plan_labels(world / "strong", path, n=6, **other, **site)
+
+
 def test_a_plan_stays_as_it_is_where_its_annotations_cannot_be_kept(world, tmp_path):
     (path,) = site_predictions(world, "strong")
     folder = tmp_path / "plan"
