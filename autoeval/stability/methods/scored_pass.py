@@ -137,9 +137,10 @@ class ScoredPass:
         if needed and domain is None:
             raise InputError(
                 f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
-                "training domain, and an estimator does not carry that. Pass `domain`, made by "
-                "`autoeval.stability.fitting.kept_domain.observe_source_domain` from the "
-                "seed set that --domain-source named when it was fitted."
+                "training domain, and an estimator does not carry that. Give the seed set that was "
+                "named when it was fitted, with its task (--task FILE --domain-source NAME; in "
+                "Python `domain`, made of it by "
+                "`autoeval.stability.fitting.kept_domain.observe_source_domain`)."
             )
         self.check_reference(reference is not None)
         needed_by_any, wanted = needs_of(self.features) | self.of_others, 0
