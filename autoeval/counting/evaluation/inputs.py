@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +30,8 @@ from autoeval.counting.predictions import (
 )
 from autoeval.counting.true_counts import GroundTruth, has_categories, read_truth
 from autoeval.errors import InputError
+from autoeval.io.image_identity import normal_name, splits_of
+from autoeval.words import listed
 
 Entry = TypeVar("Entry")
 OF_RUNS = ("predictions", "points")  # what `autoeval count run` calls its files
@@ -143,10 +145,18 @@ def read_inputs(
         }
         truth = whole.named_as(ids_of[names[paths[0]]])
         known = {image: image_id for image_id, image in truth.images.items()}
+        files = {image: whole.file_names.get(i, i) for i, image in whole.images.items()}
         # Each file may name images in its own way: by their ids, or by their files.
         for name, ids in ids_of.items():
             own = whole.named_as(ids).images.items()
             called[name] = {own_id: known[image] for own_id, image in own if image in known}
+            if moved := _in_other_splits((own_id, files[image]) for own_id, image in own):
+                note = (
+                    f"{name}: {len(moved)} images are of another split than the true ones that "
+                    f"they were joined with ({listed(moved, most=3)}): if they are other images, "
+                    "every number is wrong"
+                )
+                truth = replace(truth, notes=(*truth.notes, note))
         points = {name: _renamed(predicted, called[name]) for name, predicted in points.items()}
         maps = {name: _renamed(predicted, called[name]) for name, predicted in maps.items()}
     counts = truth.counts if truth else {}
@@ -169,6 +179,12 @@ def read_inputs(
         points = {name: _among(predicted, compared) for name, predicted in points.items()}
         maps = {name: _among(predicted, compared) for name, predicted in maps.items()}
     return Inputs(models, points, maps, truth)
+
+
+def _in_other_splits(joined: Iterable[tuple[str, str]]) -> list[str]:
+    """Name the pairs of images whose folders name a split each, such as ``val``, but not one."""
+    splits = ((pair, *map(splits_of, map(normal_name, pair))) for pair in joined)
+    return [" with ".join(pair) for pair, own, true in splits if own and true and not own & true]
 
 
 def _renamed(predicted: Mapping[str, Entry], called: Mapping[str, str]) -> dict[str, Entry]:

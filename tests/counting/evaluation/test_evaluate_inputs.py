@@ -1,6 +1,7 @@
 """Where bins and truths come from, and predicted points, from the command line."""
 
 import json
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -10,6 +11,7 @@ from counting_files import write_boxes
 
 from autoeval import cli
 from autoeval.counting.binning import published_bins, released_bins
+from autoeval.counting.evaluation.inputs import read_inputs
 from autoeval.counting.evaluation.localisation import evaluate_points, read_point_predictions
 from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
@@ -345,6 +347,19 @@ def test_one_image_to_rescale_lets_no_other_pass_in_another_frame(folder, capsys
     frames(folder, truth, {"a": {"points": [[300, 200]], **small}, "b": [[600, 400]]})
     assert evaluate("net.json", "--truth", "truth.json", "--rescale", "--bins", "stb") == 2
     assert "1 of 1 predicted points" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("folder_of", "n"), [("val", 2), ("test", 0), ("images", 0), ("", 0)])
+def test_images_of_another_split_are_named(folder, folder_of, n):
+    (folder / "truth.csv").write_text("id,count\ndata/test/1.jpg,2\ndata/test/2.jpg,4\n")
+    names = [f"{folder_of}/{k}.jpg".lstrip("/") for k in (1, 2)]
+    (folder / "m.csv").write_text("id,pred\n" + "".join(f"{name},3\n" for name in names))
+    (folder / "p.json").write_text(json.dumps({name: [[1, 1]] for name in names}))
+    paths = [Path("m.csv"), Path("p.json")]
+    inputs = read_inputs(paths, Path("truth.csv"), category=None, separate=False)
+    assert [model.target.tolist() for model in inputs.models] == [[2, 4], [2, 4]]
+    named = [f"{name}: {n} images are of another split" for name in ("m", "p")] * bool(n)
+    assert [note[: len(start)] for note, start in zip(inputs.notes, named, strict=True)] == named
 
 
 def test_each_file_names_images_in_its_own_way_whatever_the_order_of_the_files(folder):
