@@ -138,5 +138,13 @@ def test_paired_comparison_against_scipy():
     forth, back = compare_paired(target, a, b), compare_paired(target, b, a)
     assert forth["low"] == pytest.approx(-back["high"])
     assert (forth["A nearer"], forth["B nearer"]) == (back["B nearer"], back["A nearer"])
+    # In tenths the same errors are whole numbers, of which no bit is lost.
+    target, tenths_a = rng.integers(1, 60, 60), rng.integers(-30, 30, 60)
+    tenths_b = np.where(rng.random(60) < 0.5, -tenths_a, rng.integers(-20, 20, 60))
+    found = compare_paired(target, target + tenths_a / 10, target + tenths_b / 10)
+    whole = compare_paired(10 * target, 10 * target + tenths_a, 10 * target + tenths_b)
+    assert whole["equal"] == (np.abs(tenths_a) == np.abs(tenths_b)).sum() > 20
+    for name in ("Wilcoxon p", "A nearer", "B nearer", "equal"):
+        assert found[name] == whole[name]
     found = compare_paired([1, 2], [3, 3], [3, 3])
     assert [found[name] for name in ("low", "high", "Wilcoxon p", "equal")] == [0, 0, 1, 2]
