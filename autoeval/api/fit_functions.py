@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from autoeval.words import Notice
 
 SCORES = "scores.parquet"  # beside the estimator
-OF_LABELS = ("img_dir", "group", "trained_here", "categories")
 
 
 def fit(

@@ -57,9 +57,7 @@ class DemoSizes:
     labels: int = 20
 
 
-def show_method(
-    folder: Path, *, held_back: str, published: bool, sizes: DemoSizes | None = None
-) -> str:
+def show_method(folder: Path, *, held_back: str, published: bool) -> str:
     """Render, fit, estimate an environment held back, label some of it, compare with the truth.
 
     Parameters
@@ -71,8 +69,6 @@ def show_method(
         One of `ENVIRONMENTS`.
     published : bool
         Whether published methods are fitted and compared, too.
-    sizes : DemoSizes, optional
-        How much there is of everything.
 
     Returns
     -------
@@ -86,7 +82,7 @@ def show_method(
     """
     if held_back not in ENVIRONMENTS:
         raise InputError(f"--held-back is one of {', '.join(ENVIRONMENTS)}, got {held_back}.")
-    sizes, data = sizes or DemoSizes(), folder / "data"
+    sizes, data = DemoSizes(), folder / "data"
     render_environments(data, sizes.images, seed=SEED)
     task = environments_task(data, [name for name in ENVIRONMENTS if name != held_back])
     settings = preset("paper", repeats=sizes.repeats, seed=SEED) if published else light(seed=SEED)

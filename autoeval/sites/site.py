@@ -314,7 +314,6 @@ class Site:
         cls,
         evidence: Sequence[Evidence],
         categories: Sequence[str],
-        blocks: np.ndarray | None = None,
         file_names: Mapping[str, str] = MappingProxyType({}),
     ) -> Site:
         """Lay out what a detector left of each image, labelled by `categories`.
@@ -325,8 +324,6 @@ class Site:
             Of each image, in their order. A reference that some image lacks is left out.
         categories : sequence of str
             By the labels of the boxes.
-        blocks : ndarray of shape (M,), int64, optional
-            See `Site`.
         file_names : mapping of str to str
             File name of each image by its id, where that is another.
         """
@@ -342,7 +339,7 @@ class Site:
             if len(reference_passes) == len(images)
             else None
         )
-        return Site(boxes, reference=reference, blocks=blocks)
+        return Site(boxes, reference=reference)
 
     # What the boxes say
 

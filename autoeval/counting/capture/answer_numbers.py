@@ -91,7 +91,6 @@ _DIGITS = (
     rf"|(?<!\d\s)\d{{1,3}}(?:{_SPACE}\d{{3}})+(?![\d,])(?!\s\d)"
     r"|\d{1,3}(?:\.\d{3}){2,}(?!\d)|(?<!,)\d{1,3},\d{1,2}(?![\d,])|\d{1,15}(?:\.\d{1,12})?)(?!\d)"
 )
-_SCALE = r"(?:\s*(hundred|thousand|million|dozen)\b|(k)\b)?"
 _ISH = r"(?:-?ish\b)?"
 _ATTACHED = (  # of digits: ordinals, decades, units
     r"(?:st|nd|rd|th|s|px|cm|mm|m|km|in|ft|deg|fps|mp|ms|h|kg|g|d|pt|pts|am|pm)\b"

@@ -59,7 +59,7 @@ class PartialPooling:
     """One regressor for all categories, and for each an offset that is shrunk to none.
 
     The offset of a category is its mean error over sources; it is kept to the share
-    :math:`τ² / (τ² + σ² / m)`, with m the number of sources that hold the category (`sources_`), σ²
+    :math:`τ² / (τ² + σ² / m)`, with m the number of sources that hold the category, σ²
     the variance of errors between sources and τ² that between categories beyond chance, by the
     method of moments (DerSimonian & Laird 1986).
 
@@ -100,7 +100,6 @@ class PartialPooling:
         by_category = {
             str(category): category_means.to_numpy() for category, category_means in defined
         }
-        self.sources_ = {name: len(values) for name, values in by_category.items()}
         self.offsets_ = shrunken_means(by_category)
         return self
 
