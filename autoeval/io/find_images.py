@@ -106,7 +106,8 @@ def find_images(
     ------
     InputError
         If nothing is found, a file that lists images or a video cannot be read, a video is named
-        without `every`, or `img_dir` is given without a COCO file or `every` without a video.
+        without `every`, `img_dir` is given without a COCO file or is no folder, or `every` is given
+        without a video.
     """
     images, is_coco = _find(source, img_dir, every)
     if img_dir is not None and not is_coco:
@@ -114,6 +115,8 @@ def find_images(
             f"--img-dir says where the files of a COCO JSON lie, and {printable(source)} is none: "
             "leave it out."
         )
+    if img_dir is not None and not Path(img_dir).is_dir():  # before a detector is run elsewhere
+        raise InputError(f"No image folder {img_dir}: check `img_dir` (--img-dir).")
     if every is not None and all(isinstance(image, ImageFile) for image in images.images):
         raise InputError(
             f"--every names frames of videos, and {printable(source)} has none: leave it out."

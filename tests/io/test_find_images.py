@@ -98,6 +98,14 @@ def test_a_coco_file_has_its_image_folder_also_where_labels_may_have_it(site, tm
         assert image.path.parent == site
 
 
+def test_a_folder_of_images_that_is_not_there_is_refused(site, tmp_path):
+    """Every image was named as unreadable, after a detector had been run on sites of a fit."""
+    images = {"images": [{"id": 1, "file_name": "a.jpg"}]}
+    (tmp_path / "new.json").write_text(json.dumps(images))
+    with pytest.raises(InputError, match=r"No image folder .*nowhere"):
+        find_images(tmp_path / "new.json", site / "nowhere")
+
+
 def test_a_text_file_of_paths(site, tmp_path):
     lines = "# all\nsite/a.jpg\n\nsite/b/2.png\nsite/a.jpg\nsite/notes.md\n"
     (tmp_path / "list.txt").write_text(lines)
