@@ -405,8 +405,8 @@ def read_results(
                 earlier = notes.get(file.name, note)  # they count as those of another file do
                 note["sites"] = sorted({*note["sites"], *earlier["sites"]})
                 note |= {name: max(note[name], earlier[name]) for name in ("unseen", "floor")}
-                frames = stay & earlier["blocks"].keys()
-                note["blocks"] |= {image: earlier["blocks"][image] for image in frames}
+                blocks = earlier.get("blocks", {})
+                note["blocks"] |= {image: blocks[image] for image in stay & blocks.keys()}
             store.add(rows, numbered=True, file=(file.name, stamp, note))
             notes[file.name] = {"stamp": stamp, **note}
     site_names = {file.name: file.name or file.path.name for file in files if file.name in notes}
@@ -425,9 +425,11 @@ def read_results(
         for site in note["sites"]:
             largest = of_sites.setdefault(site, {"unseen": 0.0, "floor": 0.0})
             largest |= {name: max(value, note[name]) for name, value in largest.items()}
-    blocks = {image: block for note in notes.values() for image, block in note["blocks"].items()}
+    of_frames = {
+        image: block for note in notes.values() for image, block in note.get("blocks", {}).items()
+    }
     notes_of = {site_names[name]: notes[name] for name in site_names}
-    return (*_warnings(notes_of), *failed), of_sites, blocks
+    return (*_warnings(notes_of), *failed), of_sites, of_frames
 
 
 def _images_of_files(files: Sequence[ResultsFile], observed: Iterable[str]) -> dict[str, set[str]]:
