@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -779,7 +780,7 @@ class Looks:
 
 
 def joined_statistics(parts: Sequence[Looks]) -> Looks:
-    """Describe the files of several labelled sets together; numbers count where they agree.
+    """Describe the files of several labelled sets together; numbers count as far as they agree.
 
     Parameters
     ----------
@@ -801,11 +802,11 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
     # The place of a number counts: that of the sets with all of them, where they have one order.
     orders = {tuple(part.numbers) for part in parts if len(part.numbers) == len(numbers)}
     in_order = orders.pop() if len(orders) == 1 else sorted(numbers, key=natural_order)
-    numbers = {
-        k: numbers[k]
-        for k in in_order
-        if all(part.numbers.get(k, numbers[k]) == numbers[k] for part in parts)
-    }
+    # Up to the first that means two words: without it those behind it had other places.
+    agreed = takewhile(
+        lambda k: all(part.numbers.get(k, numbers[k]) == numbers[k] for part in parts), in_order
+    )
+    numbers = {k: numbers[k] for k in agreed}
     totals: dict[str, float] = {}
     for part in parts:
         for word, total in part.frequencies.items():

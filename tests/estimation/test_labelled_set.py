@@ -283,6 +283,23 @@ def test_the_list_of_numbers_is_one_in_whatever_order_sets_are_joined(first, sec
         assert [*joined_statistics(joined).numbers] == numbers(in_order)
 
 
+@pytest.mark.parametrize(
+    ("second", "known"),
+    [
+        ({"0": "car", "1": "bus", "2": "cow"}, {"0": "car"}),  # the second of its list was the cow
+        ({"1": "bus", "2": "car", "3": "cow"}, {}),
+        ({"1": "car", "2": "bus", "3": "dog"}, {"1": "car", "2": "bus"}),
+        ({"2": "bus"}, {"1": "car", "2": "bus", "3": "cow"}),
+    ],
+)
+def test_numbers_that_mean_two_words_leave_others_no_place(second, known):
+    """As of labels in COCO and in YOLO: a class 1 of a text file was the last word that is left."""
+    first = {"1": "car", "2": "bus", "3": "cow"}
+    parts = [Looks((), numbers) for numbers in (first, second)]
+    for joined in (parts, parts[::-1]):
+        assert joined_statistics(joined).numbers == known
+
+
 def test_a_labelled_set_names_itself_in_its_warnings():
     """Labels of the first half of the images alone: confident boxes on the others are wrong."""
     found = random_found(0)
