@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.accuracy.measures import IOUS, ROUNDING, OperatingPoint, influence_on
+from autoeval.accuracy.measures import IOUS, ROUNDING, OperatingPoint, denominators, influence_on
 from autoeval.boxes import Boxes, over_threshold
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage, file_name_of
@@ -618,6 +618,16 @@ class LabelPlan(Result):
                 # counts as one box or object.
                 free = whole.value if whole.known else UNKNOWN_VALUE
                 residual = VariancePrior(float(object_variance(1.0, free, free, 1, 1)), DOF)
+            elif shown:
+                # The law by boxes or objects is too high by what the prediction explains, what that
+                # leaves too low where it foresees no miss. What comes lies between them: their
+                # mean on a logarithmic scale, each by the observations that it counts as.
+                behind = denominators(point.measure, self.expected_counts(point).sum(axis=0))
+                free = whole.value if whole.known else UNKNOWN_VALUE
+                held = np.minimum(behind, 1).sum()
+                law = self.n_pool * object_variance(1.0, free, free, behind.sum(), held)
+                share = DOF / (DOF + residual.dof)
+                residual = residual.scaled(float(law / residual.variance) ** share)
             return Outlook(residual, self.n_pool, whole, self.level, self.n_blocks)
         estimates = [self.label_free(self.target, name) for name in self.found.categories]
         prior = JointPrior.of(estimates, whole, self.n_objects, self.small_sample_bias)

@@ -9,6 +9,7 @@ from label_worlds import SIDE, label_set, make_site
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.labels.assistance import MODEL, MixingWeights
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.joint import (
     EACH_IMAGE,
@@ -18,9 +19,9 @@ from autoeval.labels.joint import (
     expected_holding,
 )
 from autoeval.labels.labelled_estimate import estimate_with_labels
-from autoeval.labels.plan import balanced_order
+from autoeval.labels.plan import BY_CHANCE, ByImage, LabelPlan, balanced_order
 from autoeval.labels.plan_folder import load_plan, save_plan
-from autoeval.labels.values import ValueWithError, VariancePrior
+from autoeval.labels.values import DOF, ValueWithError, VariancePrior
 
 WORDS = ("car", "bus", "van", "truck")
 
@@ -202,3 +203,37 @@ def test_a_single_block_leaves_the_estimate_without_labels():
     outlook = Outlook(VariancePrior(0.04, 0.0), 9, prior, n_blocks=np.minimum(np.arange(10), 1))
     assert outlook.half_width(5) == pytest.approx(prior.half_width())
     assert outlook.half_width(9) == 0
+
+
+def test_a_forecast_at_a_threshold_lies_between_the_law_of_shares_and_the_prediction():
+    """By hand: six images with a box and an object each, of probability .9 and .1 in turn."""
+    n, likely = 6, np.tile([0.9, 0.1], 3)
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(n))
+    corners = np.tile([0.0, 0, 9, 9], (n, 1))
+    label, scores = np.zeros(n, int), np.full(n, 0.9)
+    found = Boxes(images, ("car",), np.arange(n), label, corners, scores)
+    mixing = MixingWeights({MODEL: 1.0}, VariancePrior(2.0, DOF), 0.5)
+    plan = LabelPlan(
+        found,
+        ByImage.unknown(1, 3, n),
+        holding=np.ones((2, 1)),
+        sequence=np.arange(n),
+        n=2,
+        seed=0,
+        order=BY_CHANCE,
+        blocks=np.arange(n),
+        mixing=mixing,
+        small_sample_bias=0.0,
+        priors={},
+        target="precision@0.3",
+        level=0.9,
+        detector="by hand",
+        probabilities=likely,
+        objects=ByImage.of([np.ones((1, n))], n),
+        points={"precision": mixing},
+    )
+    of_prediction = 2.0 * 0.4**2 * 6 / 5  # the influence is .4 and -.4
+    of_shares = 0.25 * 11 / 12  # one box an image, without a label-free estimate
+    assert plan.outlook.per_image.variance == pytest.approx((of_prediction * of_shares) ** 0.5)
+    sure = replace(plan, points={"precision": replace(mixing, residual=VariancePrior(2.0, 1e9))})
+    assert sure.outlook.per_image.variance == pytest.approx(of_prediction)
