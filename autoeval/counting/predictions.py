@@ -13,7 +13,7 @@ import pandas as pd
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.image_identity import Named, match_images
+from autoeval.io.image_identity import Named, match_images, normal_id
 from autoeval.runtime.files import PathLike
 from autoeval.words import listed
 
@@ -244,7 +244,8 @@ def match_ids(ids: Collection[str], target_ids: Collection[str]) -> dict[str, st
     """Return for each of `ids` the one of `target_ids` that names the same image.
 
     Names are looked up as those of boxes are (`autoeval.io.image_identity.match_images`), with or
-    without folders and suffix; those that could be several, or are of one, join none.
+    without folders and suffix, and numbers as they are written by floats; those that could be
+    several, or are of one, join none.
 
     Parameters
     ----------
@@ -260,8 +261,8 @@ def match_ids(ids: Collection[str], target_ids: Collection[str]) -> dict[str, st
     """
     targets = list(target_ids)
     matches = match_images(
-        [Named(None, ANNOTATION.sub("", name)) for name in ids],
-        [LabelledImage("", ANNOTATION.sub("", name), None) for name in targets],
+        [Named(None, normal_id(ANNOTATION.sub("", name))) for name in ids],
+        [LabelledImage("", normal_id(ANNOTATION.sub("", name)), None) for name in targets],
     )
     places = matches.index.tolist()
     times = Counter(places)
