@@ -1,9 +1,9 @@
 """``autoeval estimate-map --target count_...``: how far a detector miscounts, without labels."""
 
+import contextlib
 import io
 import json
 import shutil
-from contextlib import redirect_stdout
 
 import numpy as np
 import pandas as pd
@@ -45,21 +45,18 @@ def command(task, tmp_path):
 
 @pytest.fixture(scope="module")
 def ran(task, tmp_path_factory):
-    """A folder in which the command was run, and what it printed."""
+    """The folder that the command wrote where none was named, and what it printed."""
     folder = tmp_path_factory.mktemp("ran")
-    with redirect_stdout(io.StringIO()) as shown:
-        assert main(command_in(folder, task)) == 0
-    return folder, shown.getvalue()
-
-
-def test_the_report_stands_beside_the_estimator_not_in_the_folder_of_map(
-    task, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    words = command_in(tmp_path, task)
+    words = command_in(folder, task)
     place = words.index("--work-dir")
-    assert main([*words[:place], *words[place + 2 :]]) == 0
-    (folder,) = (tmp_path / "work_dirs").iterdir()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as shown:
+        assert main([*words[:place], *words[place + 2 :]]) == 0
+    (work,) = (folder / "work_dirs").iterdir()
+    return work, shown.getvalue()
+
+
+def test_the_report_stands_beside_the_estimator_not_in_the_folder_of_map(ran):
+    folder, _ = ran
     assert folder.name.endswith("_counting")
     assert {"estimator.parquet", "report.html"} <= {path.name for path in folder.iterdir()}
 
@@ -67,7 +64,7 @@ def test_the_report_stands_beside_the_estimator_not_in_the_folder_of_map(
 def test_tells_the_target_beside_the_constant_predictor(ran):
     folder, shown = ran
     assert "Cross-validation, one group of sites held out (count_mae, in objects an image)" in shown
-    rows = pd.read_csv(folder / "work" / "report" / "held_out.csv")
+    rows = pd.read_csv(folder / "report" / "held_out.csv")
     assert set(rows["method"]) == {"bos", "bos_strict", "median", "constant"}
     assert len(rows) == 4 * 4
 
@@ -82,7 +79,7 @@ def test_the_score_table_holds_the_errors_at_the_threshold(command, tmp_path):
 
 
 def test_another_target_scores_nothing_again(ran, command, tmp_path, capsys):
-    shutil.copytree(ran[0] / "work", tmp_path / "work")
+    shutil.copytree(ran[0], tmp_path / "work")
     before = (tmp_path / "work" / "scores.parquet").read_bytes()
     again = [word if word != "count_mae" else "count_pooled_std" for word in command]
     assert main(again) == 0
@@ -92,7 +89,7 @@ def test_another_target_scores_nothing_again(ran, command, tmp_path, capsys):
 
 
 def test_a_saved_estimator_needs_the_detector_and_the_images_alone(ran, command, tmp_path, capsys):
-    shutil.copytree(ran[0] / "work", tmp_path / "work")  # what was observed is kept
+    shutil.copytree(ran[0], tmp_path / "work")  # what was observed is kept
     write_world(tmp_path / "new", 205, n_images=5, seed=9)
     images = ["--images", str(tmp_path / "new" / "images")]
     assert main([*command, *images, "--count-thr", "0.5", "--json"]) == 0

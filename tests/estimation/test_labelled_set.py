@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from real_sets import real_predictions
 
 from autoeval.accuracy.measures import resampled_counts
 from autoeval.boxes import LabelledImage
@@ -16,7 +17,6 @@ from autoeval.estimation.estimate import sampling_std
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.labelled_sets import labelled_site
-from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.category_words import ReadAs, find_words
 from autoeval.model.pair_table import REFERENCE_FEATURES, REFERENCE_TRUE
 from autoeval.model.priors import ReferencePrior, calibration_prior
@@ -230,10 +230,7 @@ def test_lists_cut_to_the_best_few_boxes():
 
 @pytest.mark.rare
 def test_no_real_list_is_taken_for_a_cut_one(shared):
-    paths = sorted((shared / "real_predictions").glob("*/*/*.json"))
-    assert len(paths) >= 100
-    for path in paths:
-        found = read_predictions(path)
+    for path, _, found in real_predictions(shared):
         assert check_limit(found, path.name) == (), path
     order = np.lexsort((-found.scores, found.image))
     image = found.image[order]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from labelled_site import estimate_labelled
+from real_sets import found_by, real_predictions
 
 import autoeval
 from autoeval.accuracy.coco_evaluation import rank_categories
@@ -548,10 +549,8 @@ def test_images_with_objects_and_without_a_box(n_none, n_few, floor, warned):
 def test_images_that_were_not_run_at_real_sets(shared):
     """Four detectors that were run on every image, and their boxes on half of these alone."""
     rng, n_sets, n_false, n_found = np.random.default_rng(0), 0, 0, 0
-    for path in sorted((shared / "real_predictions").glob("*/*/*.json")):
-        task, seed = path.parent.name, path.stem
-        labels = read_coco(shared / "real" / task / seed / "annotations.json")
-        truth, read = labelled_boxes(labels), read_predictions(path, images=labels.images)
+    for _, labels, read in real_predictions(shared):
+        truth = labelled_boxes(labels)
         words = {word: word for word in truth.categories}
         if "vehicle" in words:
             words |= dict.fromkeys(("car", "bus", "truck"), "vehicle")
@@ -582,14 +581,10 @@ def test_references_of_other_images_at_real_sites(shared):
     n_both_ways = 0
     for path in sorted((shared / "real_predictions/fastestdet").glob("*/*.json"))[::2]:
         place = path.relative_to(shared / "real_predictions/fastestdet")
-        labels = read_coco(shared / "real" / place.with_suffix("") / "annotations.json")
-        found = [
-            read_predictions(shared / "real_predictions" / of / place, images=labels.images)
-            for of in detectors
-            if (shared / "real_predictions" / of / place).exists()
-        ]
+        files = [shared / "real_predictions" / of / place for of in detectors]
+        found = [found_by(file) for file in files if file.exists()]
         for boxes, other in itertools.permutations(found, 2):
-            turned = replace(other, image=(other.image + 1) % len(labels.images))
+            turned = replace(other, image=(other.image + 1) % len(other.images))
             n += 1
             n_false += bool(reference_elsewhere(boxes, other))
             n_found += bool(reference_elsewhere(boxes, turned))

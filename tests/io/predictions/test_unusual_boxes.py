@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from real_sets import real_predictions
 
 from autoeval.boxes import Boxes, DetectorRun, LabelledImage
 from autoeval.errors import InputError
@@ -125,12 +126,7 @@ def test_more_than_a_third_is_refused():
 @pytest.mark.rare
 def test_no_real_set_is_warned_of_and_half_of_one_is_refused(shared):
     """All sets and detectors at hand: the detectors were run on every image."""
-    paths = sorted((shared / "real_predictions").glob("*/*/*.json"))
-    assert len(paths) >= 100
-    for path in paths:
-        task, seed = path.parent.name, path.stem
-        labels = read_coco(shared / "real" / task / seed / "annotations.json")
-        read = read_predictions(path, images=labels.images)
+    for path, labels, read in real_predictions(shared):
         images = np.unique(labelled_boxes(labels).image)
         notes = unseen_images(read, images, path.name, refuse=True)[1]
         assert all(note.severity == "note" for note in notes), path
@@ -381,8 +377,7 @@ def test_joined_files_are_warned_of_at_every_door(tmp_path):
 @pytest.mark.rare
 def test_no_real_file_is_one_of_several_however_it_is_sorted(shared):
     rng, before = np.random.default_rng(0), {}
-    for path in sorted((shared / "real_predictions").glob("*/*/*.json")):
-        read = read_predictions(path)
+    for path, _, read in real_predictions(shared):
         n = np.arange(len(read))
         by_category, by_score = np.lexsort((n, read.label)), np.argsort(-read.scores)
         by_worker = np.lexsort((read.image, read.image % 4))
