@@ -332,8 +332,10 @@ def _with_files(
     if site.reference is not None and len(site.reference):
         looks = replace(looks, reference_floor=site.reference.floor)
     # What numbers mean in labels holds for later files, too, unless predictions contradict; each
-    # site of a task may count its categories in its own way.
-    if not of_task and all(numbers.get(n, word) == word for n, word in looks.numbers.items()):
+    # site of a task may count its categories in its own way. Words in no order are no numbers.
+    agree = all(numbers.get(n, word) == word for n, word in looks.numbers.items())
+    in_no_order = not (content.numbers or has_order)
+    if not of_task and agree and not (in_no_order and looks.numbers):
         looks = replace(looks, numbers={**numbers, **looks.numbers})
     lost, mismatch = never_predicted(site.boxes, truth, words if everywhere else None)
     if not everywhere:

@@ -403,3 +403,31 @@ def test_a_refused_fit_names_both_readings_of_numbers_of_images(world, by_stems,
     with pytest.raises(InputError, match="jpg by ids and 0000") as error:
         autoeval.fit(labels, boxes)
     assert f"by {read_as}, and their numbers" in str(error.value)
+
+
+def test_places_in_the_list_of_a_fit_go_by_numbers_where_labels_have_none(world):
+    """Labels of words alone, boxes with numbers and words: place 0 was the first object's word."""
+    labels, boxes = read(world[0]), read(world[1])
+    words = {category["id"]: category["name"] for category in labels["categories"]}
+    images = {image["id"]: image for image in labels["images"]}
+    table = pd.DataFrame(
+        [
+            {
+                **{
+                    side: images[row["image_id"]][side] for side in ("file_name", "width", "height")
+                },
+                **{"category": words[row["category_id"]], "bbox": row["bbox"]},
+            }
+            for row in sorted(labels["annotations"], key=lambda row: -row["category_id"])
+        ]
+    )
+    rows = [
+        {
+            **{"file_name": images[row["image_id"]]["file_name"], "bbox": row["bbox"]},
+            **{"category": words[row["category_id"]], "category_id": row["category_id"]},
+            "score": row["score"],
+        }
+        for row in sorted(boxes, key=lambda row: -row["category_id"])
+    ]
+    known = autoeval.fit(table, rows).looks_.numbers
+    assert list(known.items()) == [(str(number), words[number]) for number in sorted(words)]
