@@ -223,7 +223,7 @@ def read_counts(path: Path, counting_set: CountingSet, warnings: list[str]) -> p
     Parameters
     ----------
     path : Path
-        CSV, in long form (image, class, count) or of images by classes.
+        In long form (image, class, count), or CSV of images by classes.
     counting_set : CountingSet
     warnings : list of str
         Receives the gaps of the file.
@@ -296,11 +296,12 @@ def _read(
 
 def _long_form(path: Path, counting_set: CountingSet) -> pd.DataFrame | None:
     """Read a table with the columns image, class and count as images by classes, else None."""
-    header = pd.read_csv(path, nrows=0, sep=separator_of(path)).columns
-    names = {str(name).strip().lower() for name in header}
-    images, counts = {*ALIASES["id"]} & names, {*ALIASES["pred"], "count", "value"} & names
-    if not (images and counts and names & {*CLASS_NAMES}):
-        return None
+    if path.suffix != ".parquet":  # which `read_long` alone reads
+        header = pd.read_csv(path, nrows=0, sep=separator_of(path)).columns
+        names = {str(name).strip().lower() for name in header}
+        images, counts = {*ALIASES["id"]} & names, {*ALIASES["pred"], "count", "value"} & names
+        if not (images and counts and names & {*CLASS_NAMES}):
+            return None
     table = read_long(path)["count"].unstack("class")
     set_ids = match_ids(list(table.index), counting_set.by_id)
     return table.rename(index=set_ids).rename_axis(index=None, columns=None)

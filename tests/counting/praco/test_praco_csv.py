@@ -103,10 +103,12 @@ def test_a_table_of_image_class_and_count_is_read_like_the_authors_file(folder, 
     long = long.rename(columns={"value": "prediction"}).reset_index()
     long["file"] = "images/" + long["file"]
     long.to_csv(tmp_path / "mine.csv", index=False)
-    result = evaluate_table(tmp_path / "mine.csv", COUNTING_SET)
+    long.to_parquet(tmp_path / "mine.parquet", index=False)
     expected = evaluate_files(folder, "DAVE", COUNTING_SET)
-    assert result.name == "mine" and result.counts.equals(expected.counts)
-    assert result.mosaics is None and result.measures()["NMN"] == expected.measures()["NMN"]
+    for name in ("mine.csv", "mine.parquet"):
+        result = evaluate_table(tmp_path / name, COUNTING_SET)
+        assert result.name == "mine" and result.counts.equals(expected.counts)
+        assert result.mosaics is None and result.measures()["NMN"] == expected.measures()["NMN"]
 
 
 def test_what_the_file_lacks_is_not_measured(folder):
