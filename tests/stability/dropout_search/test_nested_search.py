@@ -26,7 +26,7 @@ from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.passes.presets import preset
 
 SPECS = grid(rates=(0.3,))
-META_SET = MetaSetConfig(transforms=("Rotate",), n_sets=2, n_images=4, n_transforms=1)
+META_SET = MetaSetConfig(transforms=("Rotate",), n_sets=1, n_images=2, n_transforms=1)
 
 
 class Counting(ShakenRectangles):

@@ -19,7 +19,9 @@ from autoeval.stability.passes.presets import as_perturbable
 
 @pytest.fixture(scope="module")
 def detector():
-    return as_perturbable(load_detector("roadworld_nano"))
+    """The detector of the demo, which sees images as small as they are."""
+    size = {"test_dataloader.dataset.pipeline.1.scale": (96, 64)}
+    return as_perturbable(load_detector("roadworld_nano", cfg_options=size))
 
 
 @pytest.fixture(scope="module")

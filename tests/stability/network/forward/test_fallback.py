@@ -59,7 +59,7 @@ def named(backbone, modules):
 
 @pytest.mark.parametrize(("options", "names"), BACKBONES.values(), ids=BACKBONES.keys())
 def test_stages_by_resolution(options, names):
-    backbone, image = build(options), torch.randn(1, 3, 128, 128)
+    backbone, image = build(options), torch.randn(1, 3, 64, 64)
     points = guess_hook_points(backbone)
     assert names is None or named(backbone, points.exits) == names
     with torch.no_grad():
