@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -803,10 +802,9 @@ def joined_statistics(parts: Sequence[Looks]) -> Looks:
     orders = {tuple(part.numbers) for part in parts if len(part.numbers) == len(numbers)}
     in_order = orders.pop() if len(orders) == 1 else sorted(numbers, key=natural_order)
     # Up to the first that means two words: without it those behind it had other places.
-    agreed = takewhile(
-        lambda k: all(part.numbers.get(k, numbers[k]) == numbers[k] for part in parts), in_order
-    )
-    numbers = {k: numbers[k] for k in agreed}
+    agree = [all(part.numbers.get(k, numbers[k]) == numbers[k] for part in parts) for k in in_order]
+    n_agreed = agree.index(False) if False in agree else len(agree)
+    numbers = {k: numbers[k] for k in in_order[:n_agreed]}
     totals: dict[str, float] = {}
     for part in parts:
         for word, total in part.frequencies.items():
