@@ -235,7 +235,7 @@ def find_words(
     by_number = dict(numbers if positions and numbering.used == FROM_0 else chosen) if used else {}
     if not positions:  # with the numbers of entries that have both
         of_both = {normal_id(n): word for (n, _), word in words.items() if n is not None}
-        by_number |= {number: of_both[number] for number in sorted(of_both, key=_counting)}
+        by_number |= {number: of_both[number] for number in sorted(sorted(of_both), key=len)}
     by_own = bool(own) and not positions and numbering.used == LABELS
     numbering = replace(numbering, others=lookups, own=by_own)
     found = Words(categories, label, by_number, tuple(left_out), warnings, numbering)
