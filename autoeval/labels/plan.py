@@ -620,8 +620,9 @@ class LabelPlan(Result):
                 residual = VariancePrior(float(object_variance(1.0, free, free, 1, 1)), DOF)
             elif shown:
                 # The law by boxes or objects is too high by what the prediction explains, what that
-                # leaves too low where it foresees no miss. What comes lies between them: their
-                # mean on a logarithmic scale, each by the observations that it counts as.
+                # leaves too low where it foresees no miss. In half of the cases what comes lies
+                # between them, otherwise mostly under both: their mean on a logarithmic scale,
+                # each by the observations that it counts as, is therefore rather too high.
                 behind = denominators(point.measure, self.expected_counts(point).sum(axis=0))
                 free = whole.value if whole.known else UNKNOWN_VALUE
                 held = np.minimum(behind, 1).sum()
