@@ -175,11 +175,14 @@ def test_what_was_left_out_is_named_where_nothing_is_found():
 
 
 def test_what_a_single_label_does_not_show_is_a_dash():
-    """No box is over the threshold, and one image has labels: precision is not defined."""
+    """One image has labels, and no box over the threshold: precision is not defined there."""
     labels, boxes = rows_of_cars()
     fitted = autoeval.fit(labels, boxes, target="precision", score_thr=0.3)
     low = [{**box, "score": 0.021 + 0.0001 * k} for k, box in enumerate(boxes)]
+    low[-1]["score"] = 0.9
     plan = fitted.plan_labels(fitted.predict(low, images=labels), n=1, everywhere=True)
+    (drawn,) = plan.drawn
+    assert plan.found.scores[plan.found.image == drawn].max() < 0.3
     estimated = autoeval.estimate_with_labels(plan, labels)
     assert np.isnan(estimated.value)
     text = labelled_text(estimated)
