@@ -110,7 +110,11 @@ def fit_task(
         )
         warnings.append(Notice("category-not-known", text))
     table, boxes, of_scores = _score(observer, seed_sets, keep, meta_set, target)
-    sets, too_few = _checked_sets(recorded_sets(boxes), observer.detector.categories)
+    given = {files.name: files.group or "" for files in observer.task.seed_sets}
+    stored = [
+        replace(labelled, group=given.get(labelled.name, "")) for labelled in recorded_sets(boxes)
+    ]
+    sets, too_few = _checked_sets(stored, observer.detector.categories)
     warnings += of_scores
     if too_few and methods[0] == DEFAULT_METHOD:
         raise TooFewLabelsError(too_few)

@@ -218,8 +218,13 @@ def test_a_fit_of_recall(detector, task, tmp_path):
 
 def test_files_and_sample_sets_go_one_route(detector, task, tmp_path):
     """Whether sample sets are scored beside it or not, the default is the same fit."""
+    first, *others = task.seed_sets
+    task = replace(task, seed_sets=(replace(first, group=first.name), *others))
     with_sets = fit(detector, task, tmp_path / "work")
     alone = autoeval.fit_task(task, detector)
+    given = [(one.group, one.grouped) for one in with_sets.sites_.read()]
+    assert given == [(one.group, one.grouped) for one in alone.sites_.read()]
+    assert given == [("w0", True), ("w1", False), ("w2", False), ("w3", False)]
     new = pair_rows(alone.table_).head(1)
     assert with_sets.predict_rows(new).value == alone.predict_rows(new).value
     assert with_sets.floors_.keys() == alone.floors_.keys()
