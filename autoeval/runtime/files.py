@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from autoeval.errors import InputError
+from autoeval.errors import InputError, first_line
 from autoeval.words import Notice, listed, printable, refuse_unknown
 
 if TYPE_CHECKING:
@@ -525,8 +525,8 @@ def read_config(path: PathLike, known: Sequence[str] | None = None) -> dict[str,
     Parameters
     ----------
     path : path-like
-        The file. Left out is what it has for itself: names that begin with an underscore, modules
-        and functions.
+        The file. Left out is what it has for itself: names that begin with an underscore, modules,
+        functions and the `custom_imports` that mmengine has carried out.
     known : sequence of str, optional
         Names that are read; by default any.
 
@@ -543,11 +543,14 @@ def read_config(path: PathLike, known: Sequence[str] | None = None) -> dict[str,
     try:
         content = Config.fromfile(file).to_dict()
     except Exception as error:  # the file is a program: it can fail in any way
-        raise InputError(f"Cannot read the configuration file {path}: {error}") from error
+        raise InputError(
+            f"Cannot read the configuration file {path}: {first_line(error)}"
+        ) from error
     content = {
         name: value
         for name, value in content.items()
         if not (name.startswith("_") or callable(value) or isinstance(value, ModuleType))
+        and name != "custom_imports"
     }
     if known is not None:
         refuse_unknown(content, known, str(path), OWN_NAMES)

@@ -53,6 +53,7 @@ def test_any_importable_counter(module):
             "object of int, which is no counter: it lacks `name`",
         ),
         ("counter = dict(", "Cannot read the configuration file"),
+        ("from os.path import join; x = join('a', 'b')", "Cannot read .*counter.py: RuntimeError"),
         ("counter = dict(type='my_counters.Fixed'); value = 4", "has 'value', which is not read"),
     ],
 )
@@ -65,6 +66,12 @@ def test_a_change_of_what_is_not_the_counter_is_refused(module):
     path = write(module, "counter = dict(type='my_counters.Fixed', value=3)")
     with pytest.raises(InputError, match=r"'countr', .* 'counter'"):
         load_counter(path, {"countr.value": 4})
+
+
+def test_what_mmengine_imports_for_a_config_is_no_key_of_its_counter(module):
+    imports = "custom_imports = dict(imports=['my_counters'])"
+    path = write(module, f"{imports}; counter = dict(type='my_counters.Fixed', value=3)")
+    assert load_counter(path)[0].value == 3
 
 
 def test_a_function_a_class_or_a_counter_of_a_file(tmp_path):
