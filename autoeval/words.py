@@ -276,9 +276,7 @@ def listed_near(wanted: Collection[str], names: Sequence[str], most: int = 20) -
     return listed([*first, *(word for word in names if word not in first)], most)
 
 
-def refuse_unknown(
-    names: Iterable[object], known: Sequence[str], place: str, remedy: str = "Leave it out."
-) -> None:
+def refuse_unknown(names: Iterable[object], known: Sequence[str], place: str) -> None:
     """Raise `InputError` for a key that a user wrote and that nothing reads.
 
     Parameters
@@ -289,8 +287,6 @@ def refuse_unknown(
         All that are read there.
     place : str
         Where they were written, for the message.
-    remedy : str
-        What to do where it is none of `known`.
 
     Examples
     --------
@@ -302,7 +298,7 @@ def refuse_unknown(
     for name in map(str, names):
         if name not in known:
             near = get_close_matches(name, known, n=1)
-            meant = f": did you mean {near[0]!r}?" if near else f". {remedy}"
+            meant = f": did you mean {near[0]!r}?" if near else ". Leave it out."
             there = f"Expected some of {listed(known, most=len(known))}." if known else ""
             raise InputError(f"{place} has {name!r}, which is not read{meant} {there}".rstrip())
 

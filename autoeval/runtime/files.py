@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import gzip
 import json
@@ -35,7 +36,6 @@ MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeErr
 PACKAGE = Path(__file__).resolve().parents[1]
 CONFIGS = next((f for f in (PACKAGE / "configs", PACKAGE.parent / "configs") if f.is_dir()), None)
 LARGEST = 1 << 20  # bytes; lists of 20,000 names have half as many
-OWN_NAMES = "Leave it out, or begin it with an underscore if only the file itself uses it."
 MOST_ALIASES = 20  # data.yaml has none; a few hundred can stand for more than any memory
 
 
@@ -528,7 +528,8 @@ def read_config(path: PathLike, known: Sequence[str] | None = None) -> dict[str,
         The file. Left out is what it has for itself: names that begin with an underscore, modules,
         functions and the `custom_imports` that mmengine has carried out.
     known : sequence of str, optional
-        Names that are read; by default any.
+        Names that are read; by default any. Left out are then variables that the file uses itself,
+        such as words that all of its seed sets have.
 
     Raises
     ------
@@ -541,19 +542,30 @@ def read_config(path: PathLike, known: Sequence[str] | None = None) -> dict[str,
     if not file.is_file():
         raise InputError(f"No configuration file {path}: check the path.")
     try:
-        content = Config.fromfile(file).to_dict()
+        config = Config.fromfile(file)
     except Exception as error:  # the file is a program: it can fail in any way
         raise InputError(
             f"Cannot read the configuration file {path}: {first_line(error)}"
         ) from error
     content = {
         name: value
-        for name, value in content.items()
+        for name, value in config.to_dict().items()
         if not (name.startswith("_") or callable(value) or isinstance(value, ModuleType))
         and name != "custom_imports"
     }
-    if known is not None:
-        refuse_unknown(content, known, str(path), OWN_NAMES)
+    if known is None:
+        return content
+    variables = set[str]()
+    if file.suffix == ".py":
+        # the text of the files that it is made of, each behind a line with its path
+        lines = [line for line in config.text.splitlines() if not line.endswith(file.suffix)]
+        variables = {
+            node.id
+            for node in ast.walk(ast.parse("\n".join(lines)))
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+    content = {n: value for n, value in content.items() if n in known or n not in variables}
+    refuse_unknown(content, known, str(path))
     return content
 
 

@@ -16,7 +16,7 @@ from autoeval.counting.counters import Counter, missing_of_counter
 from autoeval.counting.counters.adapters import FunctionCounter, TextCounter, TransformersAsk
 from autoeval.counting.counters.endpoint import EndpointAsk
 from autoeval.errors import InputError, install_command
-from autoeval.runtime.files import OWN_NAMES, PathLike, or_shipped, read_config
+from autoeval.runtime.files import PathLike, or_shipped, read_config
 from autoeval.runtime.python_file import digest_of, folder_modules
 from autoeval.words import refuse_unknown
 
@@ -57,7 +57,7 @@ def load_counter(
                 f"{path} is a function of a file, which has no options to change (--cfg-options)."
             )
         return _of_file(Path(file), name)
-    config = Config(read_config(path))
+    config = Config(read_config(path, ["counter"]))
     config.merge_from_dict(dict(options or {}))
     content = config.to_dict()
     arguments = content.get("counter")
@@ -66,7 +66,7 @@ def load_counter(
             f"{path} describes no counter: expected `counter = dict(type='package.module.name', "
             f"...)`, or the name of a function in it, {path}:NAME."
         )
-    refuse_unknown(content, ["counter"], str(path), OWN_NAMES)
+    refuse_unknown(content, ["counter"], str(path))
     home = or_shipped(path)
     with folder_modules(home) as modules:
         make = _find(arguments["type"], path)

@@ -43,7 +43,8 @@ def test_any_importable_counter(module):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x = 1", "describes no counter"),
+        ("", "describes no counter"),
+        ("x = 1", "has 'x', which is not read. .* some of counter"),
         ("counter = dict(value=3)", "describes no counter"),
         ("counter = dict(type='my_counters.Missing')", "cannot import the counter"),
         ("counter = dict(type='no_such_module.X')", "cannot import the counter"),

@@ -104,9 +104,13 @@ def test_keys_that_nothing_reads_are_refused(tmp_path, text, key, meant):
     assert meant is None or f"{meant}'?" in str(refusal.value)
 
 
-def test_what_begins_with_an_underscore_is_the_file_s_own(tmp_path):
-    text = f"name = 'x'; categories = ['a']; _mine = {SEED_SET}; seed_sets = [_mine]"
-    assert load_task(write(tmp_path, text), tmp_path).groups == {"a": "a"}
+@pytest.mark.parametrize("variable", ["mine", "_mine", "mapping"])
+def test_variables_that_the_file_itself_uses_are_its_own(tmp_path, variable):
+    text = f"name = 'x'; categories = ['a']; {variable} = {SEED_SET}; seed_sets = [{variable}]"
+    path = write(tmp_path, text)
+    assert load_task(path, tmp_path).groups == {"a": "a"}
+    base = path.rename(tmp_path / "base.py")
+    assert load_task(write(tmp_path, f"_base_ = [{str(base)!r}]"), tmp_path).groups == {"a": "a"}
 
 
 def test_sources_of_one_group(tmp_path):
