@@ -216,8 +216,28 @@ def test_a_fit_of_recall(detector, task, tmp_path):
         fit(detector, task, tmp_path / "other", target="recall@0.3", methods=["bayes", "bos"])
 
 
-def test_files_and_sample_sets_go_one_route(detector, task, tmp_path):
+class SureOfWideOnes(RectangleDetector):
+    """Its confidence rises with the width of a box."""
+
+    @staticmethod
+    def _detections(boxes):
+        scores = 0.4 + (boxes[:, 2] - boxes[:, 0]) / 100
+        return Detections(boxes, scores.clip(0, 1), np.zeros(len(boxes)))
+
+
+class InSinglePrecision(SureOfWideOnes):
+    """The same as a network gives it."""
+
+    @staticmethod
+    def _detections(boxes):
+        found = SureOfWideOnes._detections(boxes + 0.1)
+        columns = found.boxes.astype(np.float32), found.scores.astype(np.float32)
+        return Detections(*columns, found.labels)
+
+
+def test_files_and_sample_sets_go_one_route(task, tmp_path):
     """Whether sample sets are scored beside it or not, the default is the same fit."""
+    detector = InSinglePrecision()
     first, *others = task.seed_sets
     task = replace(task, seed_sets=(replace(first, group=first.name), *others))
     with_sets = fit(detector, task, tmp_path / "work")
@@ -227,6 +247,8 @@ def test_files_and_sample_sets_go_one_route(detector, task, tmp_path):
     assert given == [("w0", True), ("w1", False), ("w2", False), ("w3", False)]
     new = pair_rows(alone.table_).head(1)
     assert with_sets.predict_rows(new).value == alone.predict_rows(new).value
+    ours, theirs = (pair_rows(one.table_)[list(FEATURES)] for one in (with_sets, alone))
+    pd.testing.assert_frame_equal(ours, theirs, check_exact=True)
     assert with_sets.floors_.keys() == alone.floors_.keys()
     assert with_sets.looks_.floors == alone.looks_.floors
     assert with_sets.looks_.categories == alone.looks_.categories
@@ -235,15 +257,6 @@ def test_files_and_sample_sets_go_one_route(detector, task, tmp_path):
     repeated = {*alone.looks_.warnings}
     assert repeated == {*loaded.looks_.warnings} == {*with_sets.looks_.warnings}
     assert repeated
-
-
-class SureOfWideOnes(RectangleDetector):
-    """Its confidence rises with the width of a box."""
-
-    @staticmethod
-    def _detections(boxes):
-        scores = 0.4 + (boxes[:, 2] - boxes[:, 0]) / 100
-        return Detections(boxes, scores.clip(0, 1), np.zeros(len(boxes)))
 
 
 def test_labels_boxes_and_left_out_groups_are_checked_as_with_files(tmp_path):
