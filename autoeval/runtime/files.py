@@ -555,15 +555,17 @@ def read_config(path: PathLike, known: Sequence[str] | None = None) -> dict[str,
     }
     if known is None:
         return content
-    variables = set[str]()
-    if file.suffix == ".py":
-        # the text of the files that it is made of, each behind a line with its path
-        lines = [line for line in config.text.splitlines() if not line.endswith(file.suffix)]
-        variables = {
-            node.id
-            for node in ast.walk(ast.parse("\n".join(lines)))
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        }
+    lines, is_python = list[str](), False
+    for line in config.text.split("\n"):  # of the files that it is made of, each behind its path
+        if os.path.isabs(line) and os.path.isfile(line):
+            is_python = line.endswith(".py")
+        elif is_python:
+            lines.append(line)
+    variables = {
+        node.id
+        for node in ast.walk(ast.parse("\n".join(lines)))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
     content = {n: value for n, value in content.items() if n in known or n not in variables}
     refuse_unknown(content, known, str(path))
     return content

@@ -113,6 +113,15 @@ def test_variables_that_the_file_itself_uses_are_its_own(tmp_path, variable):
     assert load_task(write(tmp_path, f"_base_ = [{str(base)!r}]"), tmp_path).groups == {"a": "a"}
 
 
+@pytest.mark.parametrize("suffix", ["json", "yaml"])
+def test_a_task_file_may_name_files_of_python_and_be_based_on_others(tmp_path, suffix):
+    """The line that ends as the path of a file, and the whole of another one, were no Python."""
+    (tmp_path / f"base.{suffix}").write_text('{"name": "x", "categories": ["a"]}')
+    text = f"_base_ = 'base.{suffix}'\nmine = [\n    {SEED_SET}]  # as in other.py\n"
+    path = write(tmp_path, f"{text}seed_sets = mine\n")
+    assert load_task(path, tmp_path).groups == {"a": "a"}
+
+
 def test_sources_of_one_group(tmp_path):
     text = """name = 'x'
 categories = ['a']
