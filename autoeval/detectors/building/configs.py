@@ -223,7 +223,7 @@ def _refuse_idle(config: Config, of_file: set[tuple[str, ...]]) -> None:
                 f"model.{'.'.join((*place, key))} has no effect: expected {listed(names)}, as the "
                 "config has it."
             )
-        source = source or _source_of(config.model)
+        source = source or _source_of(config)
         if not re.search(rf"""['".]{re.escape(key)}\b""", source):
             there = [path[-1] for path in sorted(inside) if len(path) == depth + 1]
             raise InputError(
@@ -232,7 +232,7 @@ def _refuse_idle(config: Config, of_file: set[tuple[str, ...]]) -> None:
             )
 
 
-def _source_of(model: dict) -> str:
+def _source_of(config: Config) -> str:
     """Return the source of all that may read a test setting of a model, as one text.
 
     It has the files of its classes and of their bases; of a class that is not mmdet's all files of
@@ -240,14 +240,16 @@ def _source_of(model: dict) -> str:
 
     Parameters
     ----------
-    model : dict
-        Of a config.
+    config : Config
+        Of the model.
     """
     import mmdet.models  # noqa: F401  (fills the registry)
     from mmdet.registry import MODELS
 
-    kinds = {part["type"] for part in dicts_in(model) if part.get("type")}
-    classes = [MODELS.get(kind) if isinstance(kind, str) else kind for kind in kinds]
+    kinds = {part["type"] for part in dicts_in(config.model) if part.get("type")}
+    # of other packages, such as mmyolo, where the config is theirs
+    with MODELS.switch_scope_and_registry(config.get("default_scope") or "mmdet") as registry:
+        classes = [registry.get(kind) if isinstance(kind, str) else kind for kind in kinds]
     bases = {base for cls in classes if inspect.isclass(cls) for base in cls.__mro__}
     files = set[Path]()
     for base in bases:

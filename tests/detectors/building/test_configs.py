@@ -225,6 +225,27 @@ def test_a_test_setting_that_a_config_lacks_is_taken_where_the_model_reads_it(tm
         read_config(config, {"model.test_cfg.most": 9})
 
 
+def test_test_settings_are_those_of_models_in_the_scope_of_a_config(tmp_path):
+    """As of mmyolo: its classes are not in mmdet's registry, and all that they read was refused."""
+    (tmp_path / "elsewhere_models.py").write_text(
+        "from mmengine.registry import MODELS, Registry\n"
+        "OWN = Registry('model', parent=MODELS, scope='elsewhere')\n"
+        "@OWN.register_module()\n"
+        "class DetectorElsewhere:\n"
+        "    def predict(self):\n"
+        "        return self.test_cfg.get('multi_label')\n"
+    )
+    (tmp_path / "own.py").write_text(
+        "default_scope = 'elsewhere'\n"
+        "custom_imports = dict(imports=['elsewhere_models'])\n"
+        "model = dict(type='DetectorElsewhere', test_cfg=dict(score_thr=0.1))\n"
+    )
+    config = str(tmp_path / "own.py")
+    assert read_config(config, {"model.test_cfg.multi_label": True}).model.test_cfg.multi_label
+    with pytest.raises(InputError, match=r"test_cfg\.most has no effect: no part"):
+        read_config(config, {"model.test_cfg.most": 9})
+
+
 def test_several_heads_may_each_have_their_test_settings(tmp_path):
     """Co-DETR: ``test_cfg`` is a list, of the query head first."""
     heads = "[dict(max_per_img=300), dict(rpn=dict(nms_pre=9), rcnn=dict(score_thr=0.05)), {}]"
