@@ -17,6 +17,7 @@ from labelled_colours import write_detector, write_distinct
 import autoeval
 from autoeval.api.options import given_boxes_of
 from autoeval.boxes import LabelledImage
+from autoeval.detectors.adapters import adapters
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.detectors.detector_spec import DetectorSpec, load_black_box
 from autoeval.errors import InputError
@@ -340,10 +341,7 @@ def test_a_word_that_stands_twice_moves_no_label(sites, fitted, tmp_path):
 
 OF_MMDET = {"test_cfg.score_thr": None}
 OF_FRAMEWORKS = [
-    {"framework": "ultralytics", "conf": None},
-    {"framework": "onnx", "conf": None},
-    {"framework": "torchvision", "score_thresh": None},
-    {"framework": "transformers", "threshold": None},
+    {"framework": adapter.FRAMEWORK, adapter.SCORE_THRESHOLD: None} for adapter in adapters()
 ]
 
 

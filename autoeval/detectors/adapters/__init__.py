@@ -2,8 +2,12 @@
 
 A file here is an adapter. It imports its framework only inside its functions, and has
 
-- ``EXTRA``: the extra that installs the framework, for the message where it is absent (`needs`),
+- ``EXTRA``: the extra that installs the framework, for the message where it is absent (`needs`);
+  empty where there is nothing to install,
 - ``PACKAGE``: the package whose version is noted with what it found, by the name it is imported by,
+- ``FRAMEWORK``: what its detectors state as ``settings["framework"]``,
+- ``SCORE_THRESHOLD``: the name of the threshold of scores in their settings: boxes from a lower one
+  are those of the same detector,
 - ``SETTINGS``: the fields of a `DetectorSpec` that it reads, besides the name,
 - ``named(name)``: whether ``--detector NAME`` is its own, without touching the framework,
 - ``load(spec)``: the `BlackBoxDetector` of a spec,

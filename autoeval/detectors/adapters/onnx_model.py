@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
 from autoeval.detectors.adapters import chosen, needs
@@ -27,6 +26,8 @@ from autoeval.words import counted, listed
 
 EXTRA = "onnx"
 PACKAGE = "onnxruntime"
+FRAMEWORK = "onnx"
+SCORE_THRESHOLD = "conf"
 SETTINGS = ("device", "cfg_options", "classes")
 OBJECTS = ()
 
@@ -149,7 +150,7 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
         words,
         name=f"ONNX {kind.layout}",
         weights=_files(spec.name),
-        settings={"framework": "onnx", **options},
+        settings={"framework": FRAMEWORK, **options},
     )
 
 
@@ -380,6 +381,8 @@ class _Preparing:
         self._side = (side, side) if isinstance(side, int) else tuple(side)
 
     def __call__(self, image: np.ndarray) -> tuple[np.ndarray, Placing]:
+        import cv2
+
         options = self._options
         height, width = image.shape[:2]
         place = Placing((1.0, 1.0), (0.0, 0.0))
@@ -420,6 +423,8 @@ def letterbox(image: np.ndarray, side: tuple[int, int]) -> tuple[np.ndarray, Pla
     >>> letterboxed[:, 0, 0].tolist(), place
     ([114, 114, 0, 0, 0, 0, 114, 114], Placing(scale=(2.0, 2.0), shift=(0, 2)))
     """
+    import cv2
+
     height, width = image.shape[:2]
     ratio = min(side[0] / height, side[1] / width)
     inner = max(round(width * ratio), 1), max(round(height * ratio), 1)
@@ -515,6 +520,8 @@ def _suppressed(boxes: np.ndarray, scores: np.ndarray, options: Mapping[str, Any
     tuple of ndarray
         Boxes xyxy (n, 4), scores and labels (n,), the best first.
     """
+    import cv2
+
     labels, best = scores.argmax(1), scores.max(1)
     rows = np.flatnonzero(best > options["conf"])
     rows = rows[np.argsort(-best[rows], kind="stable")][:MOST_CANDIDATES]

@@ -17,6 +17,8 @@ from autoeval.words import listed
 
 EXTRA = "torchvision"
 PACKAGE = "torchvision"
+FRAMEWORK = "torchvision"
+SCORE_THRESHOLD = "score_thresh"
 SETTINGS = ("checkpoint", "device", "cfg_options", "classes", "trust_checkpoint")
 OBJECTS = ("torchvision.models.detection.",)
 
@@ -141,7 +143,7 @@ def from_torchvision(model: Any, categories: Sequence[str] = ()) -> BlackBoxDete
     labels = _number_of_labels(model)
     words = _words(categories, labels, kind)
     settings: Mapping[str, Any] = {
-        "framework": "torchvision",
+        "framework": FRAMEWORK,
         "model": hash_json(repr(model)),  # with the sizes and means of its transform
         "weights": hash_weights(model),
         **_of_test(model),

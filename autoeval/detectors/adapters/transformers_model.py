@@ -21,6 +21,8 @@ from autoeval.errors import DownloadError, InputError, first_line
 
 EXTRA = "transformers"
 PACKAGE = "transformers"
+FRAMEWORK = "transformers"
+SCORE_THRESHOLD = "threshold"
 SETTINGS = ("device", "cfg_options", "classes")
 OBJECTS = ("transformers.modeling_utils.",)
 
@@ -165,7 +167,7 @@ def from_transformers(
     threshold = chosen({"threshold": LOW_SCORE}, options, kind)["threshold"]
     model.eval()
     settings = {
-        "framework": "transformers",
+        "framework": FRAMEWORK,
         "config": hash_json(_plain(model.config)),
         "weights": hash_weights(model),
         "processor": hash_json(_plain(processor)),

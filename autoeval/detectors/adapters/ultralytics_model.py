@@ -20,6 +20,8 @@ from autoeval.errors import DownloadError, InputError, first_line
 
 EXTRA = "ultralytics"
 PACKAGE = "ultralytics"
+FRAMEWORK = "ultralytics"
+SCORE_THRESHOLD = "conf"
 SETTINGS = ("device", "cfg_options")
 OBJECTS = ("ultralytics.engine.model.", "ultralytics.models.")
 
@@ -153,7 +155,7 @@ def from_ultralytics(
         in_batches(find, place),
         word_list(model.names),
         name=type(model.model).__name__,
-        settings={"framework": "ultralytics", "weights": weights, **settings},
+        settings={"framework": FRAMEWORK, "weights": weights, **settings},
         network=runner.predictor.model.model,
     )
 

@@ -19,12 +19,6 @@ from autoeval.words import Notice
 
 OF_MMDET = re.compile(r"test_cfg\.(\d+\.)?(rcnn\.)?score_thr").fullmatch
 """A threshold of scores in mmdet's settings, of a detector of several heads with a number."""
-THRESHOLDS = {  # of scores, in settings; by their framework, since a black box may mean others
-    "ultralytics": ("conf",),
-    "onnx": ("conf",),
-    "torchvision": ("score_thresh",),
-    "transformers": ("threshold",),
-}
 RUN = uuid.uuid4().hex
 LoadDetector = Callable[[], ImageDetector]
 
@@ -129,7 +123,12 @@ def score_thresholds(settings: Mapping[str, Any]) -> dict[str, float]:
     settings : mapping
         Of the detector, by name.
     """
-    names = THRESHOLDS.get(settings.get("framework", "")) or [*filter(OF_MMDET, settings)]
+    names = [*filter(OF_MMDET, settings)]
+    if "framework" in settings:  # a black box without one may mean something else by such a name
+        from autoeval.detectors.adapters import adapters
+
+        found_by = settings["framework"]
+        names = [one.SCORE_THRESHOLD for one in adapters() if found_by == one.FRAMEWORK]
     return {name: settings[name] or 0.0 for name in names if name in settings}
 
 
