@@ -176,7 +176,7 @@ def test_words_that_do_not_fit():
         (DetectorSpec(f"torchvision:{FASTER}", precision="half"), "no precision with"),
         (
             DetectorSpec(f"torchvision:{FASTER}", checkpoint="a", cfg_options={"sides": 3}),
-            "but got sides",
+            "has 'sides'",
         ),
     ],
 )
