@@ -297,12 +297,13 @@ def pass_settings(options: Mapping[str, Any]) -> ScoredSettings:
         If a threshold is not possible, the preset is unknown, or the file of the dropout cannot be
         read or numbers other stages.
     """
-    from autoeval.stability.network.forward.dropout_spec import load_dropout, stages_of_search
+    from autoeval.stability.network.forward.dropout_spec import load_dropout, of_search
     from autoeval.stability.passes import presets
 
     dropout = None
     if options.get("dropout"):
-        dropout, searched = load_dropout(options["dropout"]), stages_of_search(options["dropout"])
+        dropout = load_dropout(options["dropout"])
+        searched = of_search(options["dropout"], "named_stages")
         if searched and searched != named_stages(options):
             raise InputError(
                 f"The dropout of {options['dropout']} was searched at other stages, which it "
@@ -344,10 +345,10 @@ def note_sources_of_search(path: str, task: Task) -> None:
     task : Task
         On which it is used.
     """
-    from autoeval.stability.network.forward.dropout_spec import sources_of_search
+    from autoeval.stability.network.forward.dropout_spec import of_search
     from autoeval.words import listed
 
-    seen = [name for name in sources_of_search(path) if name in {f.name for f in task.seed_sets}]
+    seen = [name for name in of_search(path, "sources") if name in {f.name for f in task.seed_sets}]
     if seen:
         print(
             f"note: {path} was chosen on {listed(seen)}, which are evaluated here: their errors "

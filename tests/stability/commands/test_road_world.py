@@ -17,7 +17,7 @@ from autoeval.roadworld.environments import SEARCH_ENVIRONMENTS
 from autoeval.runtime.progress import duration
 from autoeval.stability.commands import estimate_map, road_world, running_time
 from autoeval.stability.metasets import MetaSetConfig, load_recipes
-from autoeval.stability.network.forward.dropout_spec import load_dropout, sources_of_search
+from autoeval.stability.network.forward.dropout_spec import load_dropout, of_search
 from tests.doc_pages import ROOT
 
 
@@ -136,7 +136,7 @@ def test_search_in_process(few_images, capsys):
     first = capsys.readouterr().err.splitlines()[0]
     assert f"--metaset {road_world.METASET}, " in first and "--rates" not in first
     assert load_dropout("work_dirs/search_dropout/dropout.py").rate == 0.1
-    seen = sources_of_search("work_dirs/search_dropout/dropout.py")
+    seen = of_search("work_dirs/search_dropout/dropout.py", "sources")
     assert seen and {*seen} <= {*SEARCH_ENVIRONMENTS} - {*ENVIRONMENTS}  # errors of unseen sites
 
 

@@ -10,7 +10,7 @@ from autoeval.io.tasks.task import load_task
 from autoeval.runtime.progress import duration
 from autoeval.stability.commands import search_dropout
 from autoeval.stability.commands.meta_set_options import note_sources_of_search
-from autoeval.stability.network.forward.dropout_spec import load_dropout, sources_of_search
+from autoeval.stability.network.forward.dropout_spec import load_dropout, of_search
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_sources_are_left_out_and_those_seen_are_named(words, tmp_path, capsys):
     assert main([*words, "--leave-out", "w1"]) == 0
     capsys.readouterr()
     config = tmp_path / "out" / "dropout.py"
-    assert sources_of_search(config) == ("w0", "w2", "w3")
+    assert of_search(config, "sources") == ("w0", "w2", "w3")
     note_sources_of_search(str(config), load_task(tmp_path / "task.py"))
     assert "was chosen on w0, w2, w3, which are evaluated here" in capsys.readouterr().err
     assert main([*words, "--leave-out", "w9"]) == 2

@@ -10,7 +10,7 @@ from autoeval.stability.commands.meta_set_options import (
 from autoeval.stability.network.forward.dropout_spec import (
     DropoutSpec,
     load_dropout,
-    sources_of_search,
+    of_search,
     write_dropout_config,
 )
 from autoeval.stability.passes.presets import PRESETS
@@ -36,7 +36,7 @@ def test_names_may_have_quotes_and_backslashes(tmp_path, name):
     write_dropout_config(tmp_path / "found.py", SPEC, found)
     assert load_dropout(tmp_path / "found.py") == SPEC
     assert read_config(tmp_path / "found.py")["found"]["task"] == name
-    assert sources_of_search(tmp_path / "found.py") == (name,)
+    assert of_search(tmp_path / "found.py", "sources") == (name,)
 
 
 def test_commands_take_it_in_place_of_the_presets_dropout(tmp_path):
@@ -71,7 +71,7 @@ def test_shipped_dropouts_say_which_sources_they_were_chosen_on():
     paths = sorted(shipped_config("dropout").glob("*.py"))
     assert len(paths) == 2
     for path in paths:
-        found, sources = read_config(path)["found"], sources_of_search(path)
+        found, sources = read_config(path)["found"], of_search(path, "sources")
         assert sources and found["n_sample_sets"] % len(set(sources)) == 0
 
 

@@ -7,7 +7,7 @@ from shaken_rectangles import ShakenRectangles
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.stability.commands.meta_set_options import pass_settings
-from autoeval.stability.network.forward.dropout_spec import stages_of_search
+from autoeval.stability.network.forward.dropout_spec import of_search
 from autoeval.stability.passes import presets
 
 
@@ -20,7 +20,7 @@ def test_a_dropout_is_used_at_the_stages_that_were_searched(stages, tmp_path, mo
     words += ["--n-sets", "1", "--n-images", "2", "--rates", "0.15", "--work-dir", str(tmp_path)]
     assert main([*words, *(["--stages", ",".join(stages)] if stages else [])]) == 0
     file = str(tmp_path / "dropout.py")
-    assert stages_of_search(file) == stages
+    assert of_search(file, "named_stages") == stages
     assert pass_settings({"dropout": file, "stages": list(stages)}).stages == stages
     if stages:
         for others in (None, ["norm2", "norm1"]):

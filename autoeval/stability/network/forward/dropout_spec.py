@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from autoeval.errors import InputError
 from autoeval.runtime.files import read_config, write_text
@@ -119,40 +119,31 @@ def load_dropout(path: str | os.PathLike[str]) -> DropoutSpec:
     return DropoutSpec(dropout["position"], tuple(dropout["stages"]), dropout["rate"])
 
 
-def sources_of_search(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the sources that a dropout of a configuration file was chosen on, as far as it says.
-
-    On these the errors of what is fitted with it are too small.
+def of_search(
+    path: str | os.PathLike[str], fact: Literal["sources", "named_stages"]
+) -> tuple[str, ...]:
+    """Return what a configuration file says of the search that chose its dropout.
 
     Parameters
     ----------
     path : path-like
         The file.
+    fact : str
+        ``sources`` that it was chosen on: on these the errors of what is fitted with it are too
+        small. Or ``named_stages``: modules that the search was given as stages, which the dropout
+        numbers.
+
+    Returns
+    -------
+    tuple of str
+        Empty where the file does not say it.
 
     Raises
     ------
     InputError
         If it cannot be read.
     """
-    return tuple(map(str, read_config(path, FILE_KEYS).get("found", {}).get("sources", ())))
-
-
-def stages_of_search(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the modules that a dropout of a configuration file numbers; none by default.
-
-    They are those that the search was given as stages.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    """
-    return tuple(map(str, read_config(path).get("found", {}).get("named_stages", ())))
+    return tuple(map(str, read_config(path, FILE_KEYS).get("found", {}).get(fact, ())))
 
 
 def _literal(value: Any) -> str:
