@@ -209,6 +209,7 @@ def size_of_sample_sets(
     DataFrame
         ``images``, ``method``, and the columns of `StudySettings.summarise`.
     """
+    _refuse_category(settings.target)
     samples = observations.of_kind(SAMPLE)
     sizes = _choose_sizes(sizes, SAMPLE_SIZES, samples)
     seeds = whole_sets(observations.of_kind(SEED))
@@ -265,6 +266,7 @@ def size_of_test_set(
     DataFrame
         ``images``, ``method``, the columns of `StudySettings.summarise`, and ``error_same_images``.
     """
+    _refuse_category(settings.target)
     seeds = observations.of_kind(SEED)
     sizes = _choose_sizes(sizes, TEST_SIZES, seeds)
     full, target = whole_sets(observations), settings.target
@@ -291,6 +293,15 @@ def size_of_test_set(
                 | {"error_same_images": float(by_draw.loc[size, "same"].mean().mean())}
             )
     return pd.DataFrame(records).sort_values("images", kind="stable", ignore_index=True)
+
+
+def _refuse_category(target: str) -> None:
+    """Refuse the accuracy of one category, whose scores are not computed here."""
+    if "/" in target:
+        raise InputError(
+            f"Expected a target of all categories together but got {target}: subsets of images "
+            "have no scores of single categories. Choose mAP, or a task of that category alone."
+        )
 
 
 def _choose_sizes(

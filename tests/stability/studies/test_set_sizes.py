@@ -84,6 +84,12 @@ def test_scores_that_boxes_do_not_give():
         size_of_test_set(shaky_worlds(), StudySettings(["astrology"]))
 
 
+@pytest.mark.parametrize("study", [size_of_sample_sets, size_of_test_set])
+def test_the_accuracy_of_one_category_is_not_estimated_by_scores_of_all(study):
+    with pytest.raises(InputError, match="of all categories together but got mAP/car"):
+        study(shaky_worlds(), StudySettings(["bos"], "mAP/car"))
+
+
 def moving(name, pixels, n_boxes=2):
     """An image whose boxes of side 60 move sideways by so many pixels."""
     boxes = np.array([[0.0, 0, 60, 60], [100, 0, 160, 60]])[:n_boxes]
