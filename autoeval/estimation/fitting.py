@@ -518,13 +518,11 @@ def join_fits(
     for name, estimator in fits.items():
         _check_same_detector(first_name, first_estimator, name, estimator)
     words, category_names = list[str](), list[str]()
-    sites = {
-        name: [
-            _as_spelt_before(labelled, words, category_names)
-            for labelled in _sites_of(name, fitted)
-        ]
-        for name, fitted in fits.items()
-    }
+    sites: dict[str, list[Site]] = {name: [] for name in fits}
+    in_fits = [(name, site) for name, fitted in fits.items() for site in _sites_of(name, fitted)]
+    # Sites in the detector's words come first: a category that is named nearly as one is this word.
+    for name, labelled in sorted(in_fits, key=lambda of_fit: of_fit[1].everywhere):
+        sites[name].append(_as_spelt_before(labelled, words, category_names))
     sets = [
         labelled_set
         for name, names in _names_of_sites(sites).items()
@@ -570,7 +568,8 @@ def _as_spelt_before(labelled: Site, words: list[str], names: list[str]) -> Site
     """Spell a labelled set as earlier sets, whose `words` and `names` take in its further ones.
 
     Where one set has ``Car`` and another ``car`` it is one category. Categories that were named
-    have `names`, which are no words of the detector: ``person`` may be the one of ``Person``.
+    need not be words of the detector: ``person`` may be the one of ``Person``, unless an earlier
+    set has that word as a category. All categories are in `names`.
     """
     looks, categories = labelled.looks, labelled.boxes.categories
     used = dict.fromkeys([*looks.categories, *(() if labelled.everywhere else categories)])
@@ -580,7 +579,8 @@ def _as_spelt_before(labelled: Site, words: list[str], names: list[str]) -> Site
     if labelled.everywhere:
         of_names = {**spelt, **known_spellings(categories, names)}
         of_names = {name: known for name, known in of_names.items() if name not in names}
-        names += [name for name in categories if name not in names and name not in of_names]
+    called = [of_names.get(name, name) for name in categories]
+    names += [name for name in called if name not in names]
     known = replace(
         looks,
         categories=tuple(spelt.get(word, word) for word in looks.categories),

@@ -148,6 +148,48 @@ def test_named_categories_that_are_spelt_otherwise_are_those_of_another_fit():
     np.testing.assert_array_equal(numbers_at(joined), numbers_at(same))
 
 
+@pytest.mark.parametrize("order", ["ab", "ba"])
+@pytest.mark.parametrize(
+    ("plain", "name", "word"),
+    [
+        ("Car", "car", "Car"),  # --category car=Car: two categories
+        ("car", "car", "Car"),  # files spell the word otherwise, too: one or two, by the order
+        ("car", "Car", "car"),
+    ],
+)
+def test_a_named_category_is_the_one_of_a_fit_without_names_that_has_its_word(
+    order, plain, name, word
+):
+    def called(labelled, first):
+        boxes, truth = (
+            replace(of, categories=(first, "person")) for of in (labelled.boxes, labelled.truth)
+        )
+        return replace(labelled, boxes=boxes, truth=truth, looks=Looks.of(boxes))
+
+    def joined(name, word):
+        named = called(site(1), name)
+        looks = Looks.of(replace(named.boxes, categories=(word, "person")))
+        task = {"task": {"name": "any", "words": {name: [word], "person": ["person"]}}}
+        fits = {
+            "a": fit_of(replace(called(site(0), plain), everywhere=False)),
+            "b": fit_of(replace(named, looks=looks), {**DETECTOR, **task}),
+        }
+        return join_fits({key: fits[key] for key in order})
+
+    one, same = joined(name, word), joined(plain, plain)
+    assert one.regression_.categories_ == same.regression_.categories_ == [plain, "person"]
+    assert one.context_["words"] == same.context_["words"]
+    boxes = replace(site(9).boxes, categories=(plain, "person"))
+    estimates = [fitted.predict_site(Site(boxes)) for fitted in (one, same)]
+    assert estimates[0].value == pytest.approx(estimates[1].value, abs=1e-9)
+    assert estimates[0].upper == pytest.approx(estimates[1].upper, abs=1e-9)
+    named_so = one.read_site(
+        [{"file_name": "1.jpg", "category": word, "bbox": [0, 0, 9, 9], "score": 0.9}],
+        categories=[name],
+    )
+    assert named_so.boxes.categories == (plain,) and len(named_so.boxes) == 1
+
+
 @pytest.mark.parametrize("order", ["abc", "bca", "cab"])
 def test_a_named_category_of_a_word_that_is_spelt_otherwise_is_that_of_another_fit(order):
     """Of --category person=Person and --category person: it had other words, and was refused."""
