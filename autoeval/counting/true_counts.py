@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ FRAME_HEIGHT = 384  # of FSC-147's images and points, whatever its H and W say
 # Where data sets keep one file of points an image: ShanghaiTech, JHU-Crowd++, NWPU-Crowd.
 POINT_FOLDERS = ("ground-truth", "ground_truth", "gt", "jsons", "mats")
 JHU_COUNTS = "image_labels.txt"
+NO_POINTS = (JHU_COUNTS, "classes.txt")  # the latter has the names of YOLO's classes
+MOST_SHARE = 1.5  # of an image: beyond it numbers are pixels, a little beyond 1 is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +325,8 @@ def read_truth(path: PathLike, category: str | None = None) -> GroundTruth:
         CSV or Parquet of ``id,count[,stratum]`` (JHU-Crowd++'s ``image_labels.txt``, too); JSON of
         points (by image id, FSC-147, NWPU-Crowd) or of COCO boxes; a ``.mat`` file (ShanghaiTech,
         UCF-QNRF, NWPU-Crowd); or a folder with one ``.mat``, ``.json`` or ``.txt`` (JHU-Crowd++:
-        lines of ``x y w h o b``) an image, or with a folder of them, or FSC-147's.
+        lines of ``x y w h o b``; of YOLO's labels the boxes are counted, and their places passed
+        over) an image, or with a folder of them, or FSC-147's.
     category : str, optional
         Counts the boxes of one category of a COCO file; by default those of all. Images in which
         nobody looked for them, as LVIS says, are left out.
@@ -441,6 +444,8 @@ def _read_folder(folder: Path) -> GroundTruth:
             f"{folder} holds no .mat, .json or .txt file of points, nor a folder of them named "
             f"{' or '.join(POINT_FOLDERS)}."
         )
+    if files[0].suffix == ".txt":
+        return _read_texts(folder, files)
     images: dict[str, ImageTruth] = {}
     for file in files:
         for image_id, truth in _read_one(file).items():
@@ -454,17 +459,43 @@ def _read_folder(folder: Path) -> GroundTruth:
 
 def _point_files(folder: Path) -> list[Path]:
     by_suffix = (sorted(folder.glob(f"*{suffix}")) for suffix in (".mat", ".json", ".txt"))
-    file_lists = ([file for file in files if file.name != JHU_COUNTS] for files in by_suffix)
+    file_lists = ([file for file in files if file.name not in NO_POINTS] for files in by_suffix)
     return next(filter(None, file_lists), [])
+
+
+def _read_texts(folder: Path, files: Sequence[Path]) -> GroundTruth:
+    """Read JHU-Crowd++'s points; of YOLO's labels, whose places are shares, the numbers alone."""
+    tables: dict[str, list[list[float]]] = {}
+    images: dict[str, ImageTruth] = {}
+    for file in files:
+        try:
+            lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
+            tables[file.stem] = [[float(field) for field in line] for line in lines if line]
+            images[file.stem] = truth_of_points([line[:2] for line in tables[file.stem]])
+        except (OSError, ValueError) as error:
+            raise InputError(f"{file}: expected lines of 'x y w h o b': {error}.") from None
+    if not _are_of_yolo([line for table in tables.values() for line in table]):
+        return GroundTruth(images)
+    note = (
+        f"{folder} holds labels in YOLO's format: they are counted, and their places, which are "
+        "shares of the images, are not compared. `autoeval convert-labels` makes a COCO file of "
+        "them, with places and categories"
+    )
+    return GroundTruth({i: ImageTruth(image.count) for i, image in images.items()}, (note,))
+
+
+def _are_of_yolo(lines: Sequence[Sequence[float]]) -> bool:
+    """Whether all lines are a class and four shares of the image or more, as no point's are."""
+    return bool(lines) and all(
+        len(line) >= 5
+        and line[0] >= 0
+        and line[0] % 1 == 0
+        and max(map(abs, line[1:])) <= MOST_SHARE
+        for line in lines
+    )
 
 
 def _read_one(file: Path) -> dict[str, ImageTruth]:
     if file.suffix == ".mat":
         return {image_id_of(file): read_mat(file)}
-    if file.suffix == ".json":
-        return dict(truth_of_json(read_json(file), file).images)
-    try:
-        lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
-        return {file.stem: truth_of_points([[float(f) for f in line] for line in lines if line])}
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file}: expected lines of 'x y w h o b': {error}.") from None
+    return dict(truth_of_json(read_json(file), file).images)

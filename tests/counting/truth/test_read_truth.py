@@ -157,6 +157,20 @@ def test_jhu_crowd_text_files(tmp_path):
         read_truth(tmp_path)
 
 
+def test_yolo_labels_are_counted_and_have_no_points(tmp_path):
+    """Their class and x centre were taken for x and y of JHU-Crowd++'s points."""
+    (tmp_path / "classes.txt").write_text("car\nbus\n")
+    (tmp_path / "a.txt").write_text("0 0.5 0.25 0.1 0.1\n1 0.5 0.5 0.2 1.001\n")
+    (tmp_path / "b.txt").write_text("1 0.1 0.1 0.4 0.1 0.4 0.3\n")  # a polygon
+    (tmp_path / "c.txt").write_text("")
+    truth = read_truth(tmp_path)
+    assert truth.counts == {"a": 2, "b": 1, "c": 0}
+    assert all(image.points is None for image in truth.images.values())
+    assert len(truth.notes) == 1
+    (tmp_path / "b.txt").write_text("1 40 20 5 6 1 0\n")  # pixels: not all are shares
+    assert read_truth(tmp_path).images["a"].points.tolist() == [[0, 0.5], [1, 0.5]]
+
+
 def test_jhu_crowds_own_folder_and_list_of_counts(tmp_path):
     (tmp_path / "image_labels.txt").write_text("0001,2,street,0,0\n0002,0,null,1,0\n")
     assert read_truth(tmp_path / "image_labels.txt").counts == {"0001": 2, "0002": 0}
