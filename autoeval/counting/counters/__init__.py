@@ -17,6 +17,7 @@ DENSITY = "density"
 POINTS = "points"
 TEXT = "text"
 SUM_TOLERANCE = 0.05  # of the count, by which the sum of its density map may differ from it
+MOST_APART = 0.5  # objects, of a count and the number of points, or the sum of a map
 _WIDEST_TABLE = 5  # columns, of xyxy with a score: whatever a counter returns so is no density map
 __all__ = ["CountResult", "Counter"]
 
@@ -28,7 +29,7 @@ class CountResult:
     Parameters
     ----------
     count : float
-        NaN where there is none.
+        NaN where there is none; of a counter that gives points or boxes, their number.
     density : ndarray of shape (H, W), optional
         Density map, which sums to the count.
     points : ndarray of shape (N, 2), optional
@@ -152,9 +153,11 @@ def as_result(answer: Any, name: str, context: Context = None) -> CountResult:
     ------
     InputError
         If it is anything else, or a `CountResult` whose density map does not sum to its count, by
-        more than half an object and `SUM_TOLERANCE` of the count.
+        more than half an object and `SUM_TOLERANCE` of the count, whose points or boxes are not as
+        many as it counts, to half an object, or malformed.
     """
     if isinstance(answer, CountResult):
+        _check_places(answer, name)
         return _with_map(answer, name) if answer.density is not None else answer
     facts = dict(context or {})
     if answer is None:
@@ -202,6 +205,33 @@ def _plane(density: np.ndarray, name: str) -> np.ndarray:
     return density.reshape(density.shape[-2:])
 
 
+def _check_places(result: CountResult, name: str) -> None:
+    """Refuse points and boxes that are malformed, or not as many as the result counts.
+
+    Parts of an image are counted by them and the whole image by the count, which have to agree.
+    """
+    for kind, places, columns in (("points", result.points, 2), ("boxes", result.boxes, 4)):
+        shape = () if places is None else np.shape(places)
+        if 0 not in shape and shape[1:] not in ((), (columns,)):
+            raise InputError(
+                f"The counter {name} gave {kind} of shape {tuple(shape)}: expected (N, {columns})."
+            )
+    centres = result.centres
+    if centres is None or not np.isfinite(result.count):
+        return
+    n_scores = len(centres) if result.scores is None else len(np.ravel(result.scores))
+    if not np.isfinite(centres).all() or n_scores != len(centres):
+        raise InputError(
+            f"The counter {name} gave {len(centres)} points or boxes with {n_scores} scores: "
+            "expected finite coordinates, and a score for each where there are scores."
+        )
+    if abs(len(centres) - result.count) > MOST_APART:
+        raise InputError(
+            f"The counter {name} counts {result.count:g}, but gives {len(centres)} points or "
+            "boxes: give their number as the count, or leave them out."
+        )
+
+
 def _with_map(result: CountResult, name: str) -> CountResult:
     density: Any = result.density
     if hasattr(density, "detach"):
@@ -209,7 +239,7 @@ def _with_map(result: CountResult, name: str) -> CountResult:
     density = _plane(np.asarray(density, np.float64), name)
     total = density.sum()
     if np.isfinite(result.count) and not (
-        abs(total - result.count) <= max(0.5, SUM_TOLERANCE * abs(result.count))
+        abs(total - result.count) <= max(MOST_APART, SUM_TOLERANCE * abs(result.count))
     ):
         raise InputError(
             f"The counter {name} counts {result.count:g}, but its density map sums to {total:g}"

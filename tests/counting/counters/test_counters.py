@@ -266,6 +266,12 @@ WRONG = [
     (torch.ones(7, 5), r"shape \(7, 5\), which may be a table"),
     (CountResult(5, density=np.full((8, 8), 1.25)), r"sums to 80 \(16 times\)"),  # upsampled by 4
     (CountResult(5, density=np.ones((2, 8, 8))), r"shape \(2, 8, 8\)"),
+    (CountResult(5, points=[[1, 2], [3, 4]]), "counts 5, but gives 2 points"),
+    (CountResult(0, boxes=np.ones((3, 4))), "counts 0, but gives 3 points or boxes"),
+    (CountResult(2, points=np.ones((2, 3))), r"points of shape \(2, 3\)"),  # with scores
+    (CountResult(2, boxes=np.ones((2, 6))), r"boxes of shape \(2, 6\)"),
+    (CountResult(2, points=[[1, 2], [3, np.nan]]), "finite coordinates"),
+    (CountResult(2, points=np.ones((2, 2)), scores=torch.ones(3)), "with 3 scores"),
 ]
 
 
@@ -273,6 +279,19 @@ WRONG = [
 def test_what_no_counter_may_return_ends_the_run(returned, message):
     with pytest.raises(InputError, match=message):
         as_result(returned, "mine")
+
+
+AS_MANY = [
+    CountResult(2, points=[[1, 2], [3, 4]], scores=[0.5, 1]),
+    CountResult(1.6, points=[[1, 2], [3, 4]]),  # of a network that rounds it
+    CountResult(0, boxes=np.zeros((0, 4)), scores=[]),
+    CountResult(np.nan, points=[[1, 2]], status="skipped"),
+]
+
+
+@pytest.mark.parametrize("result", AS_MANY)
+def test_points_as_many_as_the_count_are_taken(result):
+    assert as_result(result, "mine") is result
 
 
 def test_a_function_may_take_the_context():
