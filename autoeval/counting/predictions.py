@@ -18,6 +18,7 @@ from autoeval.runtime.files import PathLike
 from autoeval.words import listed
 
 LARGEST = 1e12  # what is beyond it is no count
+BLANK = ("", "nan", "none")  # what stands for a missing number, in any case
 
 ALIASES = {
     "id": (
@@ -121,7 +122,7 @@ def numbers(path: PathLike, frame: pd.DataFrame, column: str) -> np.ndarray:
     bad = np.abs(values) > LARGEST
     # Few fields are no plain number, and only these are looked at one by one.
     for row in np.flatnonzero(np.isnan(values)):
-        bad[row] = str(text.iloc[row]).strip().lower() not in ("", "nan", "none")
+        bad[row] = str(text.iloc[row]).strip().lower() not in BLANK
     if bad.any():
         raise InputError(
             f"{path}: column '{column}' should hold numbers up to {LARGEST:g}, but {bad.sum()} of "

@@ -24,6 +24,7 @@ _BESIDE = (
     r"confidence|probability|score|rows?|columns?|cols|width|height|id|index|"
     r"\w*(?:visible|hidden|occluded)\w*"
 )
+_HIDDEN = r"\w*(?:hidden|occluded|covered|obscured)\w*"
 _PLACES = (
     r"point\w*|bbox\w*|box\w*|coord\w*|location|position|center|centre|polygon|mask|x|y|x1|y1|"
     r"xmin|ymin"
@@ -52,13 +53,15 @@ class Unmarked:
     fault: str = ""
 
 
-def read_markup(answer: str) -> Unmarked:
+def read_markup(answer: str, *, hidden: bool = False) -> Unmarked:
     """Take the markup off an answer in the styles of language models that see.
 
     Parameters
     ----------
     answer : str
         As the model gave it.
+    hidden : bool
+        Whether the question is how many objects are hidden, which a key of JSON may name.
 
     Examples
     --------
@@ -71,7 +74,7 @@ def read_markup(answer: str) -> Unmarked:
     if text is None:
         return Unmarked("", fault=UNFINISHED)
     text, located = _without_tags(text)
-    text, in_json, fault = _without_json(text)
+    text, in_json, fault = _without_json(text, hidden=hidden)
     located = _joined(located, in_json)
     text, tuples = _without_tuples(text)
     located = _joined(located, tuples)
@@ -143,7 +146,7 @@ def _without_tags(text: str) -> tuple[str, int | None]:
     return re.sub(boxes, box, text, flags=_FLAGS), n
 
 
-def _without_json(text: str) -> tuple[str, int | None, str]:
+def _without_json(text: str, *, hidden: bool) -> tuple[str, int | None, str]:
     """Put what JSON states in words, and count the places that it lists."""
     located, fault = None, ""
     text = re.sub(r"```\w*\n?", "\n", text)
@@ -163,7 +166,7 @@ def _without_json(text: str) -> tuple[str, int | None, str]:
         if not isinstance(value, (dict, list)):
             start = begin + 1
             continue
-        words, places = _said(value)
+        words, places = _said(value, hidden=hidden)
         if words is None and places is None:
             start = end
             continue
@@ -205,9 +208,12 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _said(value: Any) -> tuple[str | None, int | None]:
+def _said(value: Any, *, hidden: bool = False) -> tuple[str | None, int | None]:
     """Return a sentence with the count that a value states, or the number of places it lists."""
     if isinstance(value, dict):
+        of_hidden = [n for key, n in value.items() if re.fullmatch(_HIDDEN, str(key), _FLAGS)]
+        if hidden and len(of_hidden) == 1 and not isinstance(of_hidden[0], (dict, list)):
+            return FINAL + ("unknown" if of_hidden[0] is None else str(of_hidden[0])), None
         for pattern in _COUNT_KEYS:
             for key, entry in value.items():
                 if not re.fullmatch(pattern, str(key), _FLAGS) or re.fullmatch(
@@ -215,7 +221,7 @@ def _said(value: Any) -> tuple[str | None, int | None]:
                 ):
                     continue
                 if isinstance(entry, dict):
-                    words, places = _said(entry)
+                    words, places = _said(entry, hidden=hidden)
                     if words is not None or places is not None:
                         return words, places
                 elif isinstance(entry, (list, tuple)):
@@ -225,7 +231,7 @@ def _said(value: Any) -> tuple[str | None, int | None]:
                     return FINAL + ("unknown" if entry is None else str(entry)), None
         for entry in value.values():
             if isinstance(entry, (list, dict)):
-                words, places = _said(entry)
+                words, places = _said(entry, hidden=hidden)
                 if words is not None or places is not None:
                     return words, places
         if any(re.fullmatch(_PLACES, str(key), _FLAGS) for key in value):

@@ -157,7 +157,7 @@ _NUMBERS = (  # that say something else than how many objects there are
     rf"\s+(?:just\s+|only\s+|exactly\s+|be\s+)?{N}",
     rf"{N}\s+(?:\w+\s+)?(?:black|dark|grey|gray|occluding|opaque|covering)\s+"
     r"(?:box(?:es)?|rectangle|square|patch(?:es)?|bar|block|mask|region|area)\b(?!s)",
-    rf"\b(?:black|dark)\s+box(?:es)?\s*[:=]\s*{N}",
+    rf"(?<!\bthe\s)\b(?:black|dark)\s+box(?:es)?\s*[:=]\s*{N}",
     rf"(?:^|(?<=[\s:=(]))[-−]{N}",  # below zero
     rf"\b(?:minus|subtract\w*|remov\w+|without|except(?:\s+for)?|but\s+for)\s+(?:the\s+)?{N}",
 )
@@ -235,7 +235,7 @@ _NOTHING = (
     r"^\W*(?:no\b\W+)?(?:none|nothing|nil)\b(?!\s+of\s+(?:the\s+)?(?:above|this|that))"
     rf"(?=(?:\s+of\s+(?:the|these|those|them)\b(?:\s+[a-z]+s\b)?)?(?:\s+{_BEING})*"
     rf"(?:\s+{_THERE}|(?<=are)\s+[a-z]+s\W*$|\W*$|\s*[^\w\s]))",
-    r"(?::|=|\b(?:is|are|was|were|be))\W*(?:none|nil)\b",
+    r"(?::|=|\b(?:is|are|was|were|be|hides?|covers?))\W*(?:none|nil)\b",
     rf"\bthere(?:\s+(?:is|was)(?:n['’]t|\s+not)|['’]s\s+not)\s+an?\s+(?!{_ARRANGED}\b|{_UNCOUNTED}\b)(?P<noun>[a-z]+)",
     r"\b(?:there\s+(?:are|were)(?:n['’]t|\s+not)|(?:can\s?not|(?:ca|could)n['’]t|could\s+not|unable\s+to|"
     r"not\s+able\s+to)\s+(?:see|find|spot|detect))\s+"
@@ -261,20 +261,21 @@ _NOTHING = (
 
 # --- parts ---
 _PARTLY = (
-    r"(?:visible|hidden|covered|cover(?:s|ing)?|hid(?:e|es|ing)|occlud\w+|obscur\w+|blocked|unseen|"
-    r"seen|partial(?:ly)?|partly|remaining|missing|additional|extra|more|further|behind|beneath|"
+    r"(?:(?:not\s+)?visible|hidden|covered|cover(?:s|ing)?|hid(?:e|es|ing)|occlud\w+|obscur\w+|"
+    r"blocked|unseen|seen|partial(?:ly)?|partly|remaining|missing|additional|extra|more|further|behind|beneath|"
     r"underneath|subtotal|left\s+over|of\s+(?:(?:which|them|these|those)\b(?!\s+(?:\w+\s+)?"
     rf"{_OPEN})|the\s+\w+))"
 )
 _HIDDEN = (
     r"\b(?:hidden|hid(?:e|es|ing)|cover(?:s|ed|ing)?|occlud\w+|obscur\w+|block(?:s|ed|ing)?|unseen|"
-    r"invisible|behind|beneath|underneath|"
+    r"invisible|behind|beneath|underneath|missing|conceal(?:s|ed|ing)?|in\s+part|"
     r"part(?:ly|ially))\b"
 )
 _SEEN = (
     rf"\b(?:visible|seen|whole)\b|(?:{_NOT}|\bun)\s*(?:\w+\s+)?(?:hidden|covered|occluded|obscured)"
     r"|\b(?:total|altogether)\b"
 )
+_UNSEEN = rf"{_NOT}\s+(?:be\s+)?(?:\w+\s+)?(?:visible|seen)\b"
 _ORDER = (
     r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|next|top|middle|"
     r"bottom|left|right|upper|lower|outer|inner|front|back|centre|center|central|other|base|"
@@ -315,7 +316,8 @@ _CLAUSE_WORDS = (
     r"\s[-–—]\s|\b(?:and|but|plus|while|whereas|although|though|including|counting|"
     r"if|when|as|assuming|even|whether|because|since|so|that|giving|making|makes?|gives?|equals?|brings?)\b"
 )
-_CLAUSE_START = rf"[,;(){{}}\[\].?!•=]|{_CLAUSE_WORDS}"
+_STATEMENT_START = rf"[,;(){{}}\[\].?!•]|{_CLAUSE_WORDS}"  # "hidden = 3" is one statement
+_CLAUSE_START = rf"=|{_STATEMENT_START}"
 _CLAUSE_END = rf"[:,;(){{}}\[\].?!•=]|{_CLAUSE_WORDS}"
 
 
@@ -412,6 +414,11 @@ def find_mentions(sentence: str, *, hidden: bool = False) -> list[Mention]:
                 continue
             if re.match(
                 r"\s+(?:was|were|is|are)\s+(?:specified|given|mentioned)", rest[match.end() :]
+            ):
+                continue
+            of_number = rf"{N}\s+(?:\w+\s+){{0,2}}$"  # "3 dots are not visible"
+            if re.match(r"is|are|was|were", match[0], _FLAGS) and re.search(
+                of_number, rest[: match.start()], _FLAGS
             ):
                 continue
             if re.search(r"\b(?:hid(?:e|es)|covers?|behind|without)\b", match[0], _FLAGS):
@@ -584,9 +591,11 @@ def is_of_hidden(marked: str, mention: Mention) -> bool:
     mention : Mention
         Number of it.
     """
-    before = re.split(rf"{_CLAUSE_START}|\bwith\b", marked[: mention.start], flags=_FLAGS)[-1]
+    before = re.sub(rf"{N}(?:\s*[-−+×]\s*{N})+\s*=\s*$", "", marked[: mention.start])
+    before = re.split(rf"{_STATEMENT_START}|\bwith\b", before, flags=_FLAGS)[-1]
     after = re.split(rf"{_CLAUSE_END}|\bwith\b", marked[mention.end :], maxsplit=1, flags=_FLAGS)[0]
     clause = f"{before}{marked[mention.start : mention.end]}{after}"
+    clause = re.sub(_UNSEEN, "hidden", clause, flags=_FLAGS)
     return bool(re.search(_HIDDEN, clause, _FLAGS)) and not re.search(_SEEN, clause, _FLAGS)
 
 

@@ -77,7 +77,7 @@ _INNER = (
 )
 _REFUSAL = (
     r"\b(?:can\s?not|can['’]?t|unable|not\s+able|impossible|not\s+possible|could\s?n['’]?t|could\s+not)\b"
-    r"(?!\s+(?:to\s+)?(?:see|find|spot|detect|identify|locate|observe)\s+(?:any|a\s+single)\s+(?!image|picture|photo))"
+    r"(?!\s+(?:to\s+)?(?:see|find|spot|detect|identify|locate|observe)\s+(?:any|a\s+single)\s+(?!image|picture|photo))(?!\s+be\s+seen\b)"
     r"(?!\s+(?:be|say)\s+(?:\w+\s+)?(?:certain|sure|for\s+(?:sure|certain)))(?!.*\b(?:but|however|though|still|yet)\b)"
     r"|\bplease\s+(?:provide|upload|share|attach|send)\b|\bnot\s+sure\s+(?:how|what|if|whether)\b"
     r"|\b(?:un|in)determin\w+\b|\btoo\s+many\s+to\s+count\b|\bno\s+(?:image|picture|photo)\b"
@@ -198,7 +198,7 @@ def extract_count(answer: str, *, hidden: bool = False) -> Extraction:
     >>> extract_count("12 in total. 9 are visible, so 3 are hidden.", hidden=True).value
     3
     """
-    content = read_markup(answer)
+    content = read_markup(answer, hidden=hidden)
     if content.fault == UNFINISHED:
         return Extraction(None, content.fault)
     sentences = _sentences(content.text, hidden=hidden)
@@ -255,6 +255,9 @@ def _of_hidden(sentences: Sequence[_Sentence]) -> list[_Sentence]:
     for sentence in sentences:
         counts = [m for m in sentence.mentions if m.role not in (ROW, EACH)]
         mentions = [m for m in counts if is_of_hidden(sentence.text, m)]
+        added = sum(mention.value or 0 for mention in mentions)
+        if len(mentions) > 1 and (whole := [m for m in counts if m.value == added]):
+            mentions = whole[-1:]  # "2 are fully hidden and 1 partially, 3 in total"
         if mentions or not sentence.mentions or sentence.cue == 0:
             mentions = [replace(mention, role=ALL) for mention in mentions]
             chosen.append(replace(sentence, mentions=tuple(mentions) or sentence.mentions))

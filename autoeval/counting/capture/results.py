@@ -17,7 +17,7 @@ from autoeval.counting.capture.split import CaptureItem, CaptureSplit
 from autoeval.counting.capture.task_run import CHOICE, HIDDEN, CaptureTask
 from autoeval.counting.measures.bootstrap import bootstrap_mean
 from autoeval.counting.measures.count_errors import smape, smape_terms
-from autoeval.counting.predictions import LARGEST, match_ids, read_long
+from autoeval.counting.predictions import BLANK, LARGEST, match_ids, read_long
 from autoeval.counting.prompting import is_done
 from autoeval.errors import InputError
 from autoeval.runtime import FAILED, MISSING, OK, SKIPPED
@@ -341,8 +341,10 @@ def _read(row: Row, task: CaptureTask) -> Row:
     value = row.get("value")
     if not is_done(row) or value is None:
         return {**row, "value": value}
-    if task.kind == CHOICE:
-        value = value if isinstance(value, str) and value else None
+    if isinstance(value, str) and value.strip().lower() in BLANK:
+        value = None
+    elif task.kind == CHOICE:
+        value = value if isinstance(value, str) else None
     else:
         value = _count(value, hidden=task.answer == HIDDEN)
     return {**row, "value": value, "status": SKIPPED if value is None else row["status"]}

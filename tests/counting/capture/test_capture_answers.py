@@ -164,6 +164,21 @@ OF_HIDDEN = [  # with what is read where all objects are asked for
     ("The box does not hide any circles.", 0, 0),
     ("It hides 2 circles in row 1 and 1 circle in row 2, so 3 in total.", 3, 3),
     ("I cannot tell.", None, None),
+    ('{"total": 12, "occluded": 3}', 3, 12),
+    ('{"visible": 9, "hidden": 3}', 3, None),
+    ('{"hidden_count": null, "total": 12}', None, 12),
+    ('{"fully_hidden": 1, "partly_hidden": 2, "answer": 3}', 3, 3),
+    ("The total is 12; visible 9; so hidden = 3", 3, 12),
+    ("Number of hidden dots = 12 - 9 = 3", 3, 3),
+    ("The number of triangles hidden is 15 - 12 = 3.", 3, 3),
+    ("There are 12 dots. 9 can be seen. Therefore, 3 are missing.", 3, 12),
+    ("9 dots are visible; 3 are not visible.", 3, None),
+    ("9 dots are visible; 3 dots are not visible.", 3, None),
+    ("3 of the 12 dots cannot be seen.", 3, 12),
+    ("2 dots are fully hidden and 1 is partially hidden, so 3 in total.", 3, 3),
+    ("2 fully hidden + 1 partially hidden = 3", 3, 3),
+    ("It hides none.", 0, 0),
+    ("Visible: 9\nBehind the black box: 3", 3, None),
 ]
 
 

@@ -192,6 +192,18 @@ def test_json_of_the_authors_scripts_is_read(split, tmp_path):
     assert frame["value"].tolist()[:2] == [6, 8]
 
 
+@pytest.mark.parametrize("blank", ["None", "nan", ""])
+def test_a_missing_number_is_skipped_in_a_list_as_in_a_table(split, tmp_path, blank):
+    """`None` was the number 0 in a list, and a pattern of that name."""
+    records = [{"image_file": "a.png", "results": blank}]
+    (tmp_path / "m.json").write_text(json.dumps(records))
+    (tmp_path / "m.csv").write_text(f"image,count\na.png,{blank}\n")
+    for name in ("m.json", "m.csv"):
+        assert result_of(split, read_answers(tmp_path / name)).frame["status"].iloc[0] == "skipped"
+    rows = read_answers(tmp_path / "m.json", task="pattern-original")
+    assert result_of(split, rows, "pattern-original").frame["status"].iloc[0] == "skipped"
+
+
 @pytest.mark.parametrize("name", ["mine.csv", "mine.tsv", "mine.txt"])
 def test_a_table_is_read_whatever_its_ending_and_separator(split, tmp_path, name):
     (tmp_path / name).write_text("count\timage\n6\tx/a\n\tx/b\n-1\tx/c\n")
