@@ -210,8 +210,17 @@ def monitor_predictions(
     categories = replace(shared.categories, words=words)
     warnings = (*warnings, *categories.check(words))
     index = store.index()
-    copies = copied_in_files(index)
-    warnings = (*warnings, *_copies_left_out(index["name"][copies], "boxes"))
+    copies, named_again = copied_in_files(index, {file.name for file in files})
+    warnings = (*warnings, *_copies_left_out(index["name"][copies], "boxes or name"))
+    if named_again.any():
+        again = index["name"][named_again]
+        text = (
+            f"without a time, of files that are gone, and named as others of their site: "
+            f"{counted(len(again), 'image')} ({listed(again, most=2)}). If they are the same, they "
+            "count twice: give their files the names that they had, or start again with another "
+            "--work-dir"
+        )
+        warnings = (*warnings, Notice("images-named-again", text))
     shared = replace(shared, categories=categories, of_files=of_files, blocks=blocks)
     return _monitored(index[~copies], shared, warnings)
 
@@ -219,7 +228,7 @@ def monitor_predictions(
 def _copies_left_out(names: pd.Series, what: str) -> tuple[Notice, ...]:
     """Note which images are copies, and what they have in common; empty without any."""
     text = (
-        f"images with the time and exactly the {what} of another of their site, left out: "
+        f"images with the time and the {what} of another of their site, left out: "
         f"{len(names)} ({listed(names, most=2)})"
     )
     return (Notice("copies-left-out", text, severity="note"),) if len(names) else ()

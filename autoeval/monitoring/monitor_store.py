@@ -12,7 +12,7 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -131,25 +131,38 @@ def copied_files(index: pd.DataFrame) -> pd.Series:
     return index.assign(stamp=content).duplicated(["site", "taken", "stamp"]) & content.notna()
 
 
-def copied_in_files(index: pd.DataFrame) -> pd.Series:
-    """Return which images of results files have the boxes of one that another file had, (N,) bool.
+def copied_in_files(index: pd.DataFrame, there: Collection[str]) -> tuple[pd.Series, pd.Series]:
+    """Return which images of results files are copies of others, and which may be, (N,) bool each.
 
-    At the same site, with the same time and size. Images of one file are those that count, see
+    Copies have the boxes of an image that another file had, at the same site, with the same time
+    and size. Images of one file are those that count, see
     `autoeval.io.predictions.covered_images.copies`. Those without a box look alike: two of one time
     are copies where the other images show that their files are.
+
+    An image of a file that is gone counts by its boxes in another file that names one so, at its
+    site and time: the file was given another name. Without a time it may be another image.
 
     Parameters
     ----------
     index : DataFrame
         N rows of `MonitorStore.index`, with the name of each file behind its stamp.
+    there : collection of str
+        Names of the files that are there.
     """
     parts = index["stamp"].str.split(" ", n=1)
     content, file = parts.str[0], parts.str[1].fillna("")
-    first = file.groupby([index["site"], content]).transform("first")
-    copies = index["found"] & (file != first)
+    gone, timed = ~file.isin(there), index["taken"].notna()
+    names = [name.removeprefix(f"{of}/") for name, of in zip(index["name"], file, strict=True)]
+    named = index[["site", "taken"]].assign(name=names)
+    # those of files that are there stand before others, and of these the latest
+    renamed = gone & timed & pd.concat([named[~gone], named[gone][::-1]]).duplicated()
+    first = file.mask(renamed).groupby([index["site"], content]).transform("first")
+    other = (file != first) & ~renamed
+    copies = index["found"] & other
     of_files = pd.Series(map(frozenset, zip(first, file, strict=True)), index.index, dtype=object)
-    timed = index["taken"].notna() & (file != first)
-    return copies | (timed & of_files.isin(of_files[copies]))
+    copies |= renamed | (timed & other & of_files.isin(of_files[copies]))
+    named_again = named[~copies].duplicated(keep=False).reindex(index.index, fill_value=False)
+    return copies, gone & named_again
 
 
 def box_rows(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:

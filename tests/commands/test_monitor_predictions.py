@@ -210,6 +210,43 @@ def test_a_camera_whose_picture_stands_still_sends_images_and_a_copy_of_one_time
     assert windows["n_images"].to_dict() == of_days
 
 
+def test_a_file_that_was_given_another_name_holds_the_images_that_it_held(site, boxes, monitor):
+    """They counted twice, where their boxes were others: the history of the site was doubled."""
+    shrunk = [{**box, "score": round(0.98 * box["score"], 4)} for box in boxes["roof"]]
+    first, second = site / "days" / "roof" / "a.json", site / "days" / "roof" / "b.json"
+    first.parent.mkdir(parents=True)
+
+    def windows(folder):
+        assert monitor("--depth", "1", "--work-dir", site / folder, predictions="days") == 0
+        warnings = json.loads((site / folder / "result.json").read_text())["warning_codes"]
+        rows = pd.read_parquet(site / folder / "windows.parquet")
+        return rows[["window", "n_images", "n_boxes", "value"]], [of["code"] for of in warnings]
+
+    for times, code in ((hourly, "copies-left-out"), (None, "images-named-again")):
+        first.write_text(json.dumps(document([boxes["roof"]], times=times)))
+        windows(f"work {code}")
+        second.write_text(json.dumps(document([shrunk], times=times)))
+        first.unlink()
+        renamed, codes = windows(f"work {code}")
+        alone, _ = windows(f"alone {code}")
+        assert code in codes
+        assert renamed["n_images"].sum() == (60 if times else 120)
+        if times:
+            pd.testing.assert_frame_equal(renamed, alone)
+        second.unlink()
+
+
+def test_files_of_two_cameras_of_a_site_may_name_images_alike(site, boxes, monitor):
+    """As the frames of a pair that takes pictures at one time."""
+    folder = site / "days" / "rig"
+    folder.mkdir(parents=True)
+    for name, own in (("left", "roof"), ("right", "north/gate")):
+        (folder / f"{name}.json").write_text(json.dumps(document([boxes[own]], times=hourly)))
+    assert monitor("--depth", "1", "--by", "day", predictions="days") == 0
+    rows = pd.read_parquet(site / "work" / "windows.parquet")
+    assert rows["n_images"].sum() == 120
+
+
 def test_one_time_for_all_images_is_that_of_the_export(site, boxes, monitor, capsys):
     path = site / "sites" / "roof.json"
     path.write_text(json.dumps(document([boxes["roof"]], times=lambda k: "2026-03-02T08:00:00Z")))
