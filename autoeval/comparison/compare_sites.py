@@ -163,12 +163,7 @@ def compare_sites(
         paired = pair_labels(common, labels.content, target=target, words=words, plan=labels.plan)
         common = dict(paired.sites)
     sides = [ComparedDetector.of(name, fits[name], site) for name, site in common.items()]
-    levels, of_labels = {}, None
-    for side in sides:
-        values = np.clip([accuracy.value for accuracy in side.category_accuracies], 0, 1)
-        levels[side.name] = float(np.mean(values))
-        if OperatingPoint.of(target) is not None:  # counts of categories are summed
-            levels[side.name] = side.whole.value
+    levels, of_labels = {side.name: side.value for side in sides}, None
     if paired is not None:
         by_labels, of_labels = _labelled_levels(fits, paired)
         levels |= by_labels

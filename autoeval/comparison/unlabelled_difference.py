@@ -55,7 +55,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -705,16 +705,17 @@ class ComparedDetector:
         With named categories, K of them, and calibrated boxes.
     rows : DataFrame
         The pairs of site and category that it was fitted on.
-    category_accuracies : list of ValueWithError
-        Label-free accuracy in each category.
-    whole : ValueWithError
-        In all categories together.
+    value : float
+        Label-free accuracy in all categories together; an average precision is in [0, 1].
+    estimates : list of ValueWithError
+        At a threshold the label-free accuracy in each category, and last that in all together. The
+        parameters that follow are of an average precision.
     home : float
         Accuracy at the labelled site if it was trained there, else NaN.
     confidence : ndarray of shape (K,)
         Of its boxes, less that at home; NaN where there is no home.
     uncorrected : ndarray of shape (K,)
-        Values of `category_accuracies`, in [0, 1], as if it were not known that it was trained
+        Label-free accuracy in each category, in [0, 1], as if it were not known that it was trained
         there.
     domain_shift : DomainShift, optional
         Fitted to the labels of its fit; by default the prior.
@@ -723,16 +724,16 @@ class ComparedDetector:
     name: str
     site: Site
     rows: pd.DataFrame
-    category_accuracies: list[ValueWithError]
-    whole: ValueWithError
-    home: float
-    confidence: np.ndarray
-    uncorrected: np.ndarray
+    value: float
+    estimates: Sequence[ValueWithError] = ()
+    home: float = math.nan
+    confidence: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    uncorrected: np.ndarray = field(default_factory=lambda: np.zeros(0))
     domain_shift: DomainShift | None = None
 
     @classmethod
     def of(cls, name: str, fitted: AccuracyEstimator, site: Site) -> ComparedDetector:
-        """Estimate each category by an estimator of the default method.
+        """Estimate the accuracy at a site by an estimator of the default method.
 
         Parameters
         ----------
@@ -748,28 +749,37 @@ class ComparedDetector:
         InputError
             If precision is not defined, since no box is over the threshold.
         """
-        regression = fitted.regression_
+        regression, target = fitted.regression_, fitted.target
+        of_fit = pd.DataFrame(regression.pairs_)
         _, rows = site_scores(site, regression.features_)
-        intervals = [*regression.predict(rows), regression.predict_mean(rows)]
-        if fitted.target.startswith(PRECISION) and nothing_over(rows, fitted.target).all():
-            raise InputError(
-                f"{fitted.target} of {name} is not defined, so there is no difference: "
-                f"{nothing_over_text(fitted.target)}. Choose a lower threshold, or compare recall."
-            )
-        # The model of pairs takes errors as standard deviations of normal distributions.
-        unit = quantile(regression.level, np.inf)
-        accuracies = [ValueWithError(interval.raw, interval.reach / unit) for interval in intervals]
-        category_accuracies, whole = accuracies[:-1], accuracies[-1]
-        plain = np.array([accuracy.value for accuracy in category_accuracies])
-        home, confidence = math.nan, np.full(len(plain), math.nan)
+        if OperatingPoint.of(target) is not None:
+            if target.startswith(PRECISION) and nothing_over(rows, target).all():
+                raise InputError(
+                    f"{target} of {name} is not defined, so there is no difference: "
+                    f"{nothing_over_text(target)}. Choose a lower threshold, or compare recall."
+                )
+            # Errors of differences are standard deviations of normal distributions.
+            intervals = [*regression.predict(rows), regression.predict_mean(rows)]
+            unit = quantile(regression.level, np.inf)
+            estimates = [
+                ValueWithError(interval.raw, interval.reach / unit) for interval in intervals
+            ]
+            return cls(name, site, of_fit, estimates[-1].value, estimates)
+        values = uncorrected = np.clip(regression.distribution(rows).mean, 0, 1)
+        home, confidence = math.nan, np.full(len(values), math.nan)
         if regression.domain_shift_ is not None:
             home, confidence = regression.home_, regression.confidence_above_home(rows)
             # The prior of pairs was fitted on estimates that are not corrected.
-            plain = regression.uncorrected(rows).mean
-        plain = np.clip(plain, 0, 1)
-        of_fit, domain_shift = pd.DataFrame(regression.pairs_), regression.domain_shift_
+            uncorrected = np.clip(regression.uncorrected(rows).mean, 0, 1)
         return cls(
-            name, site, of_fit, category_accuracies, whole, home, confidence, plain, domain_shift
+            name,
+            site,
+            of_fit,
+            float(values.mean()),
+            home=home,
+            confidence=confidence,
+            uncorrected=uncorrected,
+            domain_shift=regression.domain_shift_,
         )
 
 
@@ -824,9 +834,8 @@ def compare_label_free(
     words = [(name, *(word for word, of in category_of if of == name)) for name in names]
     carried, log_odds = known_on_labels(a.rows, b.rows, target, words)
     if OperatingPoint.of(target):
-        differences = list(map(_independent, a.category_accuracies, b.category_accuracies))
+        *differences, whole = map(_independent, a.estimates, b.estimates)
         nothing = np.zeros((len(names), len(a.site)))
-        whole = _independent(a.whole, b.whole)
         return LabelFree(differences, whole, nothing, [None] * len(names), carried, outlook=None)
     u = disagreement(a.site, b.site)
     expected = [
