@@ -295,26 +295,26 @@ class PairedLabels:
             Of all.
         """
         accuracies = list(map(difference_of, self.accuracies[a], self.accuracies[b]))
-        residuals = free.residuals
         if self.pooled:
             *residuals, of_all = one_found_by_either(self.of_one[a], self.of_one[b])
-        parts = zip(accuracies, free.differences, free.influences, residuals, strict=True)
+            influences = np.zeros((len(accuracies), len(self.blocks)))  # none is predicted
+        else:
+            residuals, influences = [*free.residuals], free.influences
+        parts = zip(accuracies, free.differences, influences, residuals, strict=True)
         differences = [
             difference_with_labels(accuracy, self.sample, without_labels, influence, residual)
             for accuracy, without_labels, influence, residual in parts
         ]
         if self.pooled:
             together = difference_of(self.pooled[a], self.pooled[b])
-            none = np.zeros(len(self.blocks))  # is predicted
             return differences, difference_with_labels(
-                together, self.sample, free.whole, none, of_all
+                together, self.sample, free.whole, influences[0], of_all
             )
         labelled = [k for k, accuracy in enumerate(accuracies) if accuracy.measured]
         mean = free.whole
         if not labelled:
             return differences, LabelDifference(NOTHING, mean, mean)
         measured = [accuracies[k] for k in labelled]
-        known_residuals = [residual for k in labelled if (residual := residuals[k]) is not None]
         whole = difference_with_labels(
             replace(
                 measured[0],
@@ -323,8 +323,8 @@ class PairedLabels:
             ),
             self.sample,
             pair_prior().mean([free.differences[k] for k in labelled]),
-            free.influences[labelled].mean(axis=0),
-            VariancePrior.of_mean(known_residuals),
+            influences[labelled].mean(axis=0),
+            VariancePrior.of_mean([free.residuals[k] for k in labelled]),
         )
         if len(labelled) == len(differences):
             return differences, whole

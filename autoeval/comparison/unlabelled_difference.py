@@ -56,7 +56,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 import pandas as pd
@@ -563,13 +563,21 @@ class ExpectedDifference:
         any.
     n_true : float
         Expected objects of an image, the mean over all images; 0 where neither finds the category.
-    influence : ndarray of shape (N,)
-        Predicted influence of each image on the difference.
+    rankings : tuple of two RankedDetections
+        Boxes of either detector on all N images.
     """
 
     value: float
     n_true: float
-    influence: np.ndarray
+    rankings: tuple[RankedDetections, RankedDetections]
+
+    @cached_property
+    def influence(self) -> np.ndarray:
+        """Predicted influence of each image on the difference, (N,); labels alone need it."""
+        of_a, of_b = self.rankings
+        if not self.n_true:
+            return np.zeros(len(of_a.n_true))
+        return np.asarray((influence_function(of_a) - influence_function(of_b)).mean(axis=0))
 
 
 def common_objects(a: CategoryBoxes, b: CategoryBoxes) -> np.ndarray:
@@ -639,13 +647,11 @@ def expected_difference(a: CategoryBoxes, b: CategoryBoxes) -> ExpectedDifferenc
         np.concatenate([detector.image[detector.p[AT_HALF] > FOUND] for detector in (a, b)])
     )
     if not len(images):
-        return ExpectedDifference(0.0, 0.0, np.zeros(len(n_true)))
+        return ExpectedDifference(0.0, 0.0, (ranked_a, ranked_b))
     value_a = ranked_a.take(images).average_precision().mean()
     value_b = ranked_b.take(images).average_precision().mean()
-    influence_a = np.nan_to_num(influence_function(ranked_a)).mean(axis=0)
-    influence_b = np.nan_to_num(influence_function(ranked_b)).mean(axis=0)
-    influence = influence_a - influence_b
-    return ExpectedDifference(float(value_a - value_b), float(n_true.mean()), influence)
+    value, mean_true = float(value_a - value_b), float(n_true.mean())
+    return ExpectedDifference(value, mean_true, (ranked_a, ranked_b))
 
 
 def disagreement(a: Site, b: Site) -> np.ndarray:
@@ -793,22 +799,27 @@ class LabelFree:
         In each of K categories.
     whole : ValueWithError
         In all together.
-    influences : ndarray of shape (K, N)
-        Predicted influence of each image on it.
-    residuals : sequence of VariancePrior or None
-        Of the variance that this leaves, of one image; None at a threshold.
     carried : float
         Mean difference on the labelled sets of both fits; NaN without any.
+    expected : sequence of ExpectedDifference
+        In each category; empty at a threshold, as are the `residuals`.
+    residuals : sequence of VariancePrior
+        Of the variance of one image that `influences` leave.
     outlook : Outlook, optional
         Of the precision that labels give; None where it is not predicted.
     """
 
     differences: list[ValueWithError]
     whole: ValueWithError
-    influences: np.ndarray
-    residuals: Sequence[VariancePrior | None]
     carried: float
-    outlook: Outlook | None
+    expected: Sequence[ExpectedDifference] = ()
+    residuals: Sequence[VariancePrior] = ()
+    outlook: Outlook | None = None
+
+    @cached_property
+    def influences(self) -> np.ndarray:
+        """Predicted influence of each image on the difference in each category, (K, N)."""
+        return pair_prior().influence * np.stack([of_one.influence for of_one in self.expected])
 
 
 def compare_label_free(
@@ -835,8 +846,7 @@ def compare_label_free(
     carried, log_odds = known_on_labels(a.rows, b.rows, target, words)
     if OperatingPoint.of(target):
         *differences, whole = map(_independent, a.estimates, b.estimates)
-        nothing = np.zeros((len(names), len(a.site)))
-        return LabelFree(differences, whole, nothing, [None] * len(names), carried, outlook=None)
+        return LabelFree(differences, whole, carried)
     u = disagreement(a.site, b.site)
     expected = [
         expected_difference(CategoryBoxes.of(a.site, k), CategoryBoxes.of(b.site, k))
@@ -869,14 +879,8 @@ def compare_label_free(
         )
     ]
     of_mean = VariancePrior.of_mean(residuals).scaled(ERROR_FACTOR**2)
-    return LabelFree(
-        differences,
-        whole,
-        prior.influence * np.stack([difference.influence for difference in expected]),
-        residuals,
-        carried,
-        Outlook(of_mean, len(a.site), whole, level),
-    )
+    outlook = Outlook(of_mean, len(a.site), whole, level)
+    return LabelFree(differences, whole, carried, expected, residuals, outlook)
 
 
 def _independent(a: ValueWithError, b: ValueWithError) -> ValueWithError:
