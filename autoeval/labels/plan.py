@@ -613,20 +613,24 @@ class LabelPlan(Result):
             variance = float(influence[-1].var(ddof=1)) if self.n_pool > 1 else 0.0
             residual = self.points[point.measure].residual.scaled(variance)
             shown = over_threshold(self.found.scores, point.score_thr).any()
+            free = whole.value if whole.known else UNKNOWN_VALUE
+            # F1 moves by 2 - 2 F with a true positive and by -F with a false box or a missed
+            # object, over the sum of boxes and objects: its variance is 1 - F / 2 times that of a
+            # share of half as many.
+            per_object = 1 - free / 2 if point.measure == "f1" else 1.0
             if shown and not residual.variance > LEAST_INFLUENCE**2:
                 # The prediction does not vary, as after a fit without a wrong box: each image then
                 # counts as one box or object.
-                free = whole.value if whole.known else UNKNOWN_VALUE
-                residual = VariancePrior(float(object_variance(1.0, free, free, 1, 1)), DOF)
+                residual = VariancePrior(float(object_variance(per_object, free, free, 1, 1)), DOF)
             elif shown:
                 # The law by boxes or objects is too high by what the prediction explains, what that
-                # leaves too low where it foresees no miss. In half of the cases what comes lies
-                # between them, otherwise mostly under both: their mean on a logarithmic scale,
-                # each by the observations that it counts as, is therefore rather too high.
+                # leaves too low where it foresees no miss: their mean on a logarithmic scale, each
+                # by the observations that it counts as. What is missed in one image is correlated,
+                # as the law has it; what is right of its boxes hardly is.
                 behind = denominators(point.measure, self.expected_counts(point).sum(axis=0))
-                free = whole.value if whole.known else UNKNOWN_VALUE
-                held = np.minimum(behind, 1).sum()
-                law = self.n_pool * object_variance(1.0, free, free, behind.sum(), held)
+                n_behind = behind.sum()
+                held = np.minimum(behind, 1).sum() if point.measure == "recall" else n_behind
+                law = self.n_pool * object_variance(per_object, free, free, n_behind, held)
                 share = DOF / (DOF + residual.dof)
                 residual = residual.scaled(float(law / residual.variance) ** share)
             return Outlook(residual, self.n_pool, whole, self.level, self.n_blocks)

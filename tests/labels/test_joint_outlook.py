@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from label_worlds import SIDE, label_set, make_site
 
+from autoeval.accuracy.measures import influence_on, value_of
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.assistance import MODEL, MixingWeights
@@ -203,6 +204,46 @@ def test_a_single_block_leaves_the_estimate_without_labels():
     outlook = Outlook(VariancePrior(0.04, 0.0), 9, prior, n_blocks=np.minimum(np.arange(10), 1))
     assert outlook.half_width(5) == pytest.approx(prior.half_width())
     assert outlook.half_width(9) == 0
+
+
+def test_the_law_at_a_threshold_is_the_variance_of_independent_boxes_and_misses():
+    """By simulation: some three boxes an image, each right in .6 of cases, and 1.2 misses."""
+    n, right, missed = 4000, 0.6, 1.2
+    rng = np.random.default_rng(0)
+    n_boxes = rng.poisson(3, n)
+    hits = rng.binomial(n_boxes, right)
+    counts = np.array([hits, n_boxes, hits + rng.poisson(missed, n)], float)
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(n))
+    at = np.repeat(np.arange(n), n_boxes)
+    corners = np.tile([0.0, 0, 9, 9], (len(at), 1))
+    found = Boxes(images, ("car",), at, np.zeros(len(at), int), corners, np.full(len(at), 0.9))
+    likely = right + rng.normal(0, 0.01, len(at))  # so that the prediction varies
+    mixing = MixingWeights({MODEL: 1.0}, VariancePrior(1.0, 0.0), 0.5)  # and says nothing
+    plan = LabelPlan(
+        found,
+        ByImage.unknown(1, 3, n),
+        holding=np.ones((2, 1)),
+        sequence=np.arange(n),
+        n=2,
+        seed=0,
+        order=BY_CHANCE,
+        blocks=np.arange(n),
+        mixing=mixing,
+        small_sample_bias=0.0,
+        priors={},
+        target="f1@0.3",
+        level=0.9,
+        detector="by hand",
+        probabilities=likely,
+        objects=ByImage.of([np.bincount(at, likely, n)[None] + missed], n),
+        points={"precision": mixing, "f1": mixing},
+    )
+    for measure in ("precision", "f1"):
+        value = value_of(measure, counts)
+        prior = {f"{measure}@0.3": ValueWithError(value, 0.1)}
+        forecast = replace(plan, target=f"{measure}@0.3", priors=prior).outlook
+        variance = influence_on(measure, counts).var()
+        assert forecast.per_image.variance == pytest.approx(variance, rel=0.06), measure
 
 
 def test_a_forecast_at_a_threshold_lies_between_the_law_of_shares_and_the_prediction():
