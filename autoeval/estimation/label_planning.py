@@ -567,14 +567,15 @@ def _fingerprint_of(site: Site) -> str:
     """Return a short name of the boxes of a site, where no detector is known.
 
     It changes with any box, with its score, word or image, but neither with the order in which
-    files list boxes, images and categories, nor with names of images that keep their order.
+    files list boxes, images and categories, nor with ids of images, nor with names that keep their
+    order.
 
     Parameters
     ----------
     site : Site
     """
     boxes = site.boxes
-    image = image_ranks([image.image_id for image in boxes.images])[boxes.image]
+    image = image_ranks([image.file_name for image in boxes.images])[boxes.image]
     words = np.array([zlib.crc32(word.encode()) for word in boxes.categories])[boxes.label]
     # sums of a hash of each box, since to sort two million of them takes seconds
     hashed = np.zeros(len(boxes), np.uint64)
@@ -650,11 +651,12 @@ def _counted_part(site: Site) -> Site:
     return site.as_categories(names, {name: name for name in names})
 
 
-def check_plan(plan: LabelPlan, estimate: Estimate, folder: Path) -> None:
-    """Raise `InputError` for a plan that was made for something else.
+def check_plan(plan: LabelPlan, estimate: Estimate, folder: Path) -> LabelPlan:
+    """Return a plan with the ids that its images have now; one for something else is refused.
 
     A plan holds boxes, categories and label-free estimates of its own, which labels correct; where
-    they are not those of `estimate`, another detector's accuracy would come out.
+    they are not those of `estimate`, another detector's accuracy would come out. Images are found
+    by `match_images`: programs number them anew.
 
     Parameters
     ----------
@@ -672,6 +674,16 @@ def check_plan(plan: LabelPlan, estimate: Estimate, folder: Path) -> None:
         If images, categories, known site, group, boxes or detector, target, level, score
         threshold or IoU differ.
     """
+    assert estimate.site is not None
+    planned, images = plan.found.images, estimate.site.boxes.images
+    places = match_images(planned, images).index
+    if len(np.unique(places[places >= 0])) == len(planned):
+        planned = tuple(
+            replace(image, image_id=images[k].image_id)
+            for image, k in zip(planned, places, strict=True)
+        )
+        rest = None if plan.rest is None else replace(plan.rest, images=planned)
+        plan = replace(plan, found=replace(plan.found, images=planned), rest=rest)
     difference = _difference(plan, estimate)
     if difference:
         raise InputError(
@@ -679,6 +691,7 @@ def check_plan(plan: LabelPlan, estimate: Estimate, folder: Path) -> None:
             "into another folder, or keep the labels elsewhere: without a plan in their folder "
             "they are taken as a simple random sample."
         )
+    return plan
 
 
 def _difference(plan: LabelPlan, estimate: Estimate) -> str:
@@ -798,7 +811,7 @@ def plan_in_folder(
     images = tuple(estimate.site.images) if estimate.site else ()
     if folder is not None and (folder / PLAN).exists():
         plan = load_plan(folder)
-        check_plan(plan, estimate, folder)
+        plan = check_plan(plan, estimate, folder)
         _check_draw(plan, folder, request, estimate.site)
         plan = plan.larger(request.n)
     elif folder is not None and (folder / EMPTY).exists():

@@ -94,6 +94,44 @@ def test_the_same_boxes_in_another_order_take_the_plan(world, tmp_path):
         plan_labels(world / "strong", boxes, n=12, **site | {"images": content, "frames": 4})
 
 
+@pytest.mark.parametrize("turned", [True, False])  # the same ids of other images, or other ids
+def test_images_with_new_ids_and_their_names_take_the_plan(world, tmp_path, turned):
+    """Programs number an export anew: it was another site, though names were the same."""
+    (path,) = site_predictions(world, "strong")
+    boxes = json.loads(Path(path).read_text())
+    content = json.loads(Path(site_labels(world)).read_text())
+    ids = [image["id"] for image in content["images"]]
+    new = dict(zip(ids, ids[::-1] if turned else [1000 + k for k in ids], strict=True))
+    numbered = {
+        "images": [{**image, "id": new[image["id"]]} for image in content["images"]],
+        "categories": content["categories"],
+        "annotations": [{**b, "image_id": new[b["image_id"]]} for b in content["annotations"]],
+    }
+    again = [{**box, "image_id": new[box["image_id"]]} for box in boxes]
+
+    def larger(boxes, images, folder):
+        with_folder = {"work_dir": tmp_path / folder}
+        plan_labels(world / "strong", path, n=10, seed=3, images=site_labels(world), **with_folder)
+        plan = plan_labels(world / "strong", boxes, n=12, images=images, **with_folder)
+        named = json.loads((tmp_path / folder / "annotations.json").read_text())["images"]
+        assert len({image["id"] for image in named}) == len(named) == 12
+        assert {image["file_name"] for image in named} == {
+            plan.found.images[k].file_name for k in plan.drawn
+        }
+        assert [image.image_id for image in plan.found.images] == [
+            str({image["file_name"]: image["id"] for image in images["images"]}[of.file_name])
+            for of in plan.found.images
+        ]
+        return plan
+
+    usual, renumbered = larger(boxes, content, "usual"), larger(again, numbered, "new")
+    assert renumbered.drawn.tolist() == usual.drawn.tolist()
+    estimates = [estimate_with_labels(plan, numbered) for plan in (usual, renumbered)]
+    assert estimates[0].n_labelled == 12
+    # boxes of equal scores rank by the ids of their images, as by pycocotools
+    assert estimates[0].value == pytest.approx(estimates[1].value, abs=5e-4)
+
+
 def test_blocks_of_time_of_the_boxes_are_those_of_the_plan(world, tmp_path):
     """As a file of `autoeval detect` has them, which knows of frames but not what they are of."""
     strong = AccuracyEstimator.load(world / "strong/estimator.parquet")
