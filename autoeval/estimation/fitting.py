@@ -236,11 +236,11 @@ def fit_site_files(files: Predictions, task: Task, settings: FitSettings) -> Acc
             f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
             "source."
         )
-    by_site = files_by_site(folder)
+    by_site, names = files_by_site(folder), {seed_set.name for seed_set in task.seed_sets}
     sets, chosen = _read_with_strongest(
         files,
         lambda predictions: task_with_files(
-            task, {k: predictions.of_site(path) for k, path in by_site.items()}
+            task, {k: predictions.of_site(k, by_site[k]) for k in by_site.keys() & names}
         ),
     )
     expected: dict[str, list[str]] = {name: [name] for name in task.categories}

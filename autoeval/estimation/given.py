@@ -31,7 +31,7 @@ from autoeval.io.predictions.category_words import (
     read_names,
 )
 from autoeval.io.predictions.covered_images import unseen_images
-from autoeval.io.predictions.reading import read_boxes
+from autoeval.io.predictions.reading import file_of, read_boxes
 from autoeval.labels import PLAN
 from autoeval.runtime.files import PathLike, is_json, name_of
 from autoeval.sites.label_warnings import reference_elsewhere
@@ -238,15 +238,22 @@ class Predictions:
             left_out=(*reference.left_out, *odd),
         )
 
-    def of_site(self, path: Path) -> Predictions:
+    def of_site(self, site: str, path: Path) -> Predictions:
         """Return those of one site of a task.
 
         Parameters
         ----------
+        site : str
+            Its name; references are its files in the folders of `reference`, see `file_of`.
         path : Path
-            File of the site. References are the files of equal name in the folders of `reference`.
+            Its file.
+
+        Raises
+        ------
+        InputError
+            If a folder of `reference` has no file of the site, or several.
         """
-        references = [Path(reference) / path.name for reference in self.references]
+        references = [file_of(site, Path(reference)) for reference in self.references]
         return replace(self, path=path, reference=references or None)
 
     @property

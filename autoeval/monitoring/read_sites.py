@@ -175,12 +175,15 @@ def find_results(
                     f"Expected the images of {called} as {paths[1]}, {paths[2]} or a folder "
                     f"{paths[0]}, but there is none of these."
                 )
-        of_reference = stronger and stronger / name
-        if of_reference and not of_reference.is_file():
-            raise InputError(
-                f"Expected {of_reference}, the results of the reference detector of {called}, "
-                "but there is none."
-            )
+        of_reference = stronger
+        if stronger is not None:  # in this format or another one
+            ends = (name, *(f"{RESULTS.sub('', name)}{suffix}" for suffix in SUFFIXES))
+            of_reference = next((p for end in ends if (p := stronger / end).is_file()), None)
+            if of_reference is None:
+                raise InputError(
+                    f"Expected {stronger / name} (or {', '.join(SUFFIXES)}), the results of the "
+                    f"reference detector of {called}, but there is none."
+                )
         files.append(ResultsFile(path / name, called, of_reference, listing, folder))
     # a name between them may hold the same name and more: gate.json, gate.2.json, gate.parquet
     for file, next_file in pairwise(sorted(files, key=lambda file: file.name)):

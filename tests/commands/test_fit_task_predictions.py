@@ -132,6 +132,29 @@ def test_boxes_are_of_the_words_of_a_task_also_in_another_spelling(tmp_path):
         autoeval.fit_task(tmp_path / "task.py", tmp_path / "predictions")
 
 
+def test_references_of_a_task_may_be_in_another_format_than_the_predictions(tmp_path):
+    """They were looked for under the very names of the predictions files."""
+    seed_set = {"name": "dawn", "labels": "dawn_labels.json"}
+    (tmp_path / "task.py").write_text(f"{TASK}seed_sets = [{seed_set}]")
+    for folder, skill in (("boxes", 0.5), ("json", 0.95), ("lines", 0.95)):
+        (tmp_path / folder).mkdir()
+        write_world(tmp_path, "dawn", seed=0, skill=skill, n_categories=7)
+        (tmp_path / "dawn_predictions.json").rename(tmp_path / folder / "dawn.json")
+    rows = json.loads((tmp_path / "lines/dawn.json").read_text())
+    (tmp_path / "lines/dawn.json").unlink()
+    boxes = tmp_path / "boxes"
+    (boxes / "no_site.json").write_text("[]")  # has no reference, and needs none
+
+    def fit(reference):
+        files = autoeval.Predictions(boxes, reference=tmp_path / reference)
+        return autoeval.fit_task(tmp_path / "task.py", files).table_
+
+    with pytest.raises(autoeval.InputError, match=r"Expected one file dawn\.json"):
+        fit("lines")
+    (tmp_path / "lines/dawn.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert "reference_ap" in fit("json") and fit("lines").equals(fit("json"))
+
+
 @pytest.mark.parametrize("mapping", [{}, {"thing 1": "easy", "thingy": "hard"}, {"thing 1": "x"}])
 def test_a_mapping_that_does_not_fit_labels_or_task_is_refused(tmp_path, mapping):
     """With a word misspelt its objects were none, and boxes on them wrong."""

@@ -71,6 +71,18 @@ def test_a_site_is_estimated_as_by_predict_with_its_reference(world, tmp_path):
         assert site.per_category.keys() == expected.per_category.keys()
 
 
+def test_a_reference_may_be_in_another_format_than_the_predictions(world, tmp_path):
+    """It was asked for under the very name of the results file."""
+    for name in SITES:
+        rows = json.loads((world / "reference" / f"{name}.json").read_text())
+        path = tmp_path / "reference" / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    usual = watch(world, tmp_path / "usual")
+    watched = watch(world, tmp_path / "work", reference=tmp_path / "reference")
+    assert [watched[name].value for name in SITES] == [usual[name].value for name in SITES]
+
+
 def test_a_reference_that_has_changed_is_read_again(world, tmp_path):
     """Half of the boxes of the roof's reference go: the estimate follows; the gate's stays."""
     shutil.copytree(world / "reference", tmp_path / "reference")
