@@ -224,7 +224,6 @@ def _check_sizes(
 
 def uncovered_images(
     placement: Placement,
-    images: Sequence[LabelledImage],
     n_boxes: np.ndarray,
     floor: float,
     where: str,
@@ -241,9 +240,7 @@ def uncovered_images(
     Parameters
     ----------
     placement : Placement
-        Of the images of the predictions.
-    images : sequence of LabelledImage
-        The m that are listed.
+        Of the images of the predictions among the m that are listed.
     n_boxes : ndarray of shape (m,)
         Of each listed image.
     floor : float
@@ -256,6 +253,7 @@ def uncovered_images(
     tuple of ndarray of shape (k,), int64, and tuple of Notice
         Positions of such images; warnings.
     """
+    images = placement.images
     outside = np.zeros(len(images), bool)
     of_split: tuple[Notice, ...] = ()
     covered = n_boxes > 0

@@ -34,13 +34,8 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, normal_id, normal_name
 from autoeval.io.image_lists import FARTHEST, read_image_list
-from autoeval.io.predictions.category_words import ReadAs, find_words, read_names
-from autoeval.io.predictions.covered_images import (
-    Placement,
-    joined_files,
-    place_images,
-    uncovered_images,
-)
+from autoeval.io.predictions.category_words import ReadAs, Words, find_words, read_names
+from autoeval.io.predictions.covered_images import joined_files, place_images, uncovered_images
 from autoeval.io.predictions.formats import (
     LONGEST_LINE,
     SUFFIXES,
@@ -230,33 +225,17 @@ def read_boxes(
     if images is None and own_images is not None:
         images, where = own_images, "its own list of images"
 
-    try:
-        entries = _read_entries(path, content.columns)
-    except NoBoxError:
-        words = run.categories if read_as.words is None and run is not None else read_as.words
+    entries = _read_entries(path, content.columns)
+    words = read_as.words
+    if not entries.images:  # nothing was found, where it is known of what and in which images
+        words = run.categories if words is None and run is not None else words
         if words is None:
-            raise
+            raise NoBoxError(f"{path} holds no box: expected one or more, to estimate from.")
         if not images:
             raise NoBoxError(
                 f"{path} holds no box and names no image: list all images that the detector was "
                 "run on (--images), so that it is known in how many it found nothing."
-            ) from None
-        none = np.zeros(0, np.int64)
-        no_boxes, no_scores = np.zeros((0, 4)), np.zeros(0)
-        empty = Boxes(
-            tuple(images),
-            tuple(words),
-            none,
-            none,
-            no_boxes,
-            no_scores,
-            left_out=content.warnings,
-            lists_images=own_images is not None,
-            run=run,
-        )
-        if by_own_list is None:
-            return empty
-        return _covering(empty, place_images((), images, where, file_images=by_own_list), where)
+            )
 
     placement = None
     if images is None:
@@ -275,9 +254,12 @@ def read_boxes(
         place = placement.index
         images = placement.images
 
-    category_words = find_words(
-        path, entries.categories, read_as, own=content.numbers, positions=text or content.positions
-    )
+    category_words = Words(tuple(words or ()), entries.category, {})
+    if entries.images:
+        positions = text or content.positions
+        category_words = find_words(
+            path, entries.categories, read_as, own=content.numbers, positions=positions
+        )
     read = Boxes(
         tuple(images),
         category_words.categories,
@@ -296,40 +278,21 @@ def read_boxes(
     if (place < 0).any():
         read = read.where(read.image >= 0)
     if placement is not None:
-        read = _covering(read, placement, where)
+        n_images = len(images)
+        if run is not None and placement.listed_there is not None:  # else its own list was given
+            run = run.on_list(placement.matches.index, n_images)
+        n_boxes = np.bincount(read.image, minlength=n_images)
+        uncovered, notes = uncovered_images(placement, n_boxes, read.floor, where)
+        read = replace(
+            read, run=run, uncovered=tuple(uncovered.tolist()), left_out=(*notes, *read.left_out)
+        )
     joined = () if run is not None else joined_files(read.image, read.label)
     return replace(read, left_out=read.left_out + joined + unusual_boxes(path, read))
 
 
-def _covering(read: Boxes, placement: Placement, where: str) -> Boxes:
-    """Add the listed images of which predictions say nothing, and what they know of all.
-
-    Parameters
-    ----------
-    read : Boxes
-        On listed images.
-    placement : Placement
-        Of the images of the predictions among these.
-    where : str
-        What lists them, for messages.
-    """
-    n_images, run = len(placement.images), read.run
-    if run is not None and placement.listed_there is not None:  # else its own list was given
-        run = run.on_list(placement.matches.index, n_images)
-    n_boxes = np.bincount(read.image, minlength=n_images)
-    uncovered, notes = uncovered_images(placement, placement.images, n_boxes, read.floor, where)
-    return replace(
-        read,
-        images=tuple(placement.images),
-        run=run,
-        uncovered=tuple(uncovered.tolist()),
-        left_out=(*notes, *read.left_out),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """The N usable entries of a file.
+    """The N usable entries of a file; it may hold none.
 
     Parameters
     ----------
@@ -368,8 +331,6 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
 
     Raises
     ------
-    NoBoxError
-        If there are none.
     InputError
         If no more than half of them can be used, or scores are no confidences in [0, 1].
     """
@@ -378,7 +339,8 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
     faults: dict[str, list[int]] = {}
     images: dict[tuple, int] = {}
     categories: dict[tuple, int] = {}
-    parts: dict[str, list[np.ndarray]] = {"image": [], "category": [], "boxes": [], "scores": []}
+    parts = {name: [np.zeros(0, np.int32)] for name in ("image", "category")}
+    parts |= {"boxes": [np.zeros((0, 4))], "scores": [np.zeros(0)]}
     for raw in content:
         finite = raw.scores[np.isfinite(raw.scores)]
         n_beyond += int(np.count_nonzero((finite < 0) | (finite > 1)))
@@ -409,8 +371,6 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
         boxes[:, 2:] += boxes[:, :2]
         parts["boxes"].append(boxes)
         parts["scores"].append(raw.scores[kept])
-    if not n:
-        raise NoBoxError(f"{path} holds no box: expected one or more, to estimate from.")
     if n_beyond > max(MOST_BEYOND * n, 1):
         raise _no_confidences(path, f"{n_beyond} of {n}", lowest, highest)
     warnings = tuple(
@@ -421,7 +381,7 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
         if bad
     )
     n_usable = n - sum(map(len, faults.values()))
-    if n_usable <= FEWEST_USABLE * n:
+    if n and n_usable <= FEWEST_USABLE * n:
         fields = _first_fields(path)
         hint = f"; the first has {listed(fields, 10)}" if fields else ""
         raise InputError(
