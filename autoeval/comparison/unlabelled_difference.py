@@ -757,7 +757,7 @@ class ComparedDetector:
         """
         regression, target = fitted.regression_, fitted.target
         of_fit = pd.DataFrame(regression.pairs_)
-        _, rows = site_scores(site, regression.features_)
+        _, rows = site_scores(site, regression.features_, counts=False)
         if OperatingPoint.of(target) is not None:
             if target.startswith(PRECISION) and nothing_over(rows, target).all():
                 raise InputError(

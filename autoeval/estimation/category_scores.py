@@ -86,13 +86,16 @@ class CategoryScores:
     probabilities : ndarray of shape (10, N), optional
         Of all boxes, by a calibration that has not seen these labels; by default by that of the
         site.
+    counts : bool
+        Whether the row has expected counts at every threshold, of which any target at one follows.
 
     Attributes
     ----------
     row : dict
         The category, the number of images that are independent (at least 1; those of one block of
-        time count as one) and `N_FOUND`, that of all, the features and expected counts by name, and
-        the highest score of its boxes on all images of the site; see `nothing_over`.
+        time count as one) and `N_FOUND`, that of all, the features and, with `counts`, expected
+        counts by name, and the highest score of its boxes on all images of the site; see
+        `nothing_over`.
     images : ndarray of shape (m,), int64
         As given, or as found.
     found : bool
@@ -107,6 +110,7 @@ class CategoryScores:
         *,
         images: np.ndarray | None = None,
         probabilities: np.ndarray | None = None,
+        counts: bool = True,
     ) -> None:
         boxes, reference = site.boxes, site.reference
         q = None if reference is None else site.reference_right
@@ -176,7 +180,6 @@ class CategoryScores:
         calibrated = self._calibrated.values
         unknown = dict.fromkeys(self._unknown, np.nan)
         computed = calibrated | (self._reference.values if self._reference else unknown)
-        agreement = {REFERENCE_COUNTS: self._reference.curve} if self._reference else {}
         weights = [name for name in calibrated if name.startswith(WEIGHT)]
         name = boxes.categories[category]
         words = [word for word, named in site.detector_words.items() if named == name]
@@ -189,9 +192,12 @@ class CategoryScores:
             N_FOUND: max(len(images), 1),
             HIGHEST: highest,
             **{name: computed[name] for name in (*self._features, *weights)},
-            EXPECTED_COUNTS: self._calibrated.curve,
-            **agreement,
         }
+        if counts:
+            self.row[EXPECTED_COUNTS] = (
+                count_curve(self._calibrated.ranking) if self._calibrated.found else None
+            )
+            self.row |= {REFERENCE_COUNTS: self._reference.curve} if self._reference else {}
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the features of draws of the images with replacement.
@@ -213,7 +219,7 @@ class CategoryScores:
 
 
 def site_scores(
-    site: Site, features: Sequence[str]
+    site: Site, features: Sequence[str], *, counts: bool = True
 ) -> tuple[list[CategoryScores], dict[str, np.ndarray]]:
     """Score the categories that count or are found, each on the images where it is.
 
@@ -226,6 +232,8 @@ def site_scores(
         Calibrated.
     features : sequence of str
         Scores that regressions read.
+    counts : bool
+        See `CategoryScores`.
 
     Returns
     -------
@@ -250,7 +258,7 @@ def site_scores(
             f"{BY_REFERENCE}TARGET of a target at a threshold, but got {', '.join(unknown)}."
         )
     presence, at = site.presence, site.presence.candidates
-    scores = [CategoryScores(site, k, features) for k in at.tolist()]
+    scores = [CategoryScores(site, k, features, counts=counts) for k in at.tolist()]
     rows = {
         **table_of([category.row for category in scores]),
         COUNTED: presence.counts[at],

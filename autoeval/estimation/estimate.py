@@ -277,7 +277,7 @@ def estimate_site(
     regression: Regression,
     other_regressions: OtherRegressions,
     *,
-    sampling: bool = True,
+    brief: bool = False,
 ) -> Estimate:
     """Estimate the accuracy at a site, with other targets from the same boxes.
 
@@ -289,8 +289,9 @@ def estimate_site(
         Of the target, at the floor of the site.
     other_regressions : mapping of str to Regression or None
         Of other targets, at the same floor; see `OtherRegressions`.
-    sampling : bool
-        Whether `Estimate.sampling_std` is computed; otherwise it is NaN.
+    brief : bool
+        Leave out the sampling error, `Estimate.sampling_std`, and the expected counts at every
+        threshold, which plans for other targets and curves of thresholds read.
 
     Returns
     -------
@@ -300,7 +301,7 @@ def estimate_site(
     """
     regressions = (regression, *filter(None, other_regressions.values()))
     features = dict.fromkeys(name for fitted in regressions for name in fitted.features_)
-    scores, rows = site_scores(site, list(features))
+    scores, rows = site_scores(site, list(features), counts=not brief)
     if not any(category.found for category in scores):
         return _nothing_found(site, regression, other_regressions)
     for column, name in ((SITE, site.known), (GROUP, site.group)):
@@ -319,7 +320,7 @@ def estimate_site(
     )
     few_blocks: tuple[Notice, ...] = ()
     if estimate.interval_method != checks.NONE_OVER:
-        if sampling:
+        if not brief:
             std = sampling_std(regression, scores, rows, units)
             estimate = replace(estimate, sampling_std=std)
         if blocks is not None:

@@ -635,7 +635,8 @@ class AccuracyEstimator:
         iou : float
             At which IoU with an object a box over the threshold is a true positive.
         brief : bool
-            Leave out other average precisions, and the sampling error: for many windows of sites.
+            Leave out other average precisions, the sampling error and expected counts at every
+            threshold: for many windows of sites.
 
         Returns
         -------
@@ -670,7 +671,7 @@ class AccuracyEstimator:
             raise InputError("This estimator has no calibration: fit it by `autoeval.fit`.")
         of_reference = fit.reference_calibration_
         site = replace(site, calibration=fit.calibration_, reference_calibration=of_reference)
-        return estimate_site(site, fit.regression_, other_regressions, sampling=not brief)
+        return estimate_site(site, fit.regression_, other_regressions, brief=brief)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images, without its boxes.

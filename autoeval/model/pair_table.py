@@ -342,8 +342,8 @@ class CalibratedFeatures:
         Those in which it is found, rising.
     found : bool
         Whether there is one.
-    curve : bytes, optional
-        Expected counts at every threshold, see `count_curve`; None where it is not found.
+    ranking : RankedDetections
+        The boxes of these images, with probabilities in place of hits.
     """
 
     def __init__(
@@ -378,8 +378,6 @@ class CalibratedFeatures:
         at_half = p[AT_HALF]
         n_true = np.bincount(at, at_half, minlength=n) + calibration.n_missed(at_half, at, n)
         self.ranking = RankedDetections.of(scores[kept], at, p, n_true)
-        # expected counts at every threshold; None where the category is not found
-        self.curve = count_curve(self.ranking) if self.found else None
         self._expected_ap = float(self.ranking.average_precision().mean())
         n_likely = np.bincount(at[at_half > LIKELY], minlength=n)
         n_shown = np.bincount(at[shown], minlength=n)
