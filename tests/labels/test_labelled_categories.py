@@ -11,7 +11,7 @@ from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_pl
 from autoeval.io.labels.content import BoxColumns
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_categories import UNLIKELY, ZERO, on_labelled_categories
-from autoeval.labels.labelled_estimate import estimate_with_labels
+from autoeval.labels.labelled_estimate import estimate_with_labels, labels_of_plan
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.labels.values import ValueWithError
 from autoeval.sites.site import with_features
@@ -90,6 +90,29 @@ def test_recall_is_over_all_labelled_objects(site, assistance):
     assert with_vans.combined.estimate.value == pytest.approx(
         share * of_two.combined.estimate.value
     )
+
+
+@pytest.mark.parametrize("rest", [False, True])
+def test_labels_in_several_words_of_a_category_are_of_one(site, assistance, rest):
+    """As a detector's car, bus and truck, of a fit that was given them for vehicle."""
+    plan = plan_of(site, assistance, rest=rest, n=20)
+    plan = replace(plan, detector_words={"lorry": "van", "pickup": "van"})
+    labels = label_set(site, range(20))
+    words = [
+        ("van", "lorry", "pickup")[k % 3] if box.category == "van" else box.category
+        for k, box in enumerate(labels.boxes)
+    ]
+    boxes = [replace(box, category=word) for box, word in zip(labels.boxes, words, strict=True)]
+    in_words = replace(labels, categories=(*WORDS, "lorry", "pickup"), boxes=BoxColumns.of(boxes))
+    assert {"van", "lorry", "pickup"} <= {*words}
+    estimate, expected = (
+        estimate_with_labels(plan, of, planned=False) for of in (in_words, labels)
+    )
+    assert estimate.recommended == expected.recommended
+    assert estimate.per_category == expected.per_category
+    of_plan, warnings = on_labelled_categories(plan, labels_of_plan(in_words, plan, None))
+    assert of_plan.found.categories == WORDS
+    assert "low: 1 (van)" in warnings[0]
 
 
 def test_named_categories_are_the_only_ones(site, assistance):

@@ -253,19 +253,25 @@ def renamed(
     images : mapping of str to LabelledImage
         By the id of each image that is kept, what it becomes.
     words : mapping of str to str
-        By the word of a category that changes, what it becomes.
+        By the word of a category that changes, what it becomes. Where several become one, that has
+        no single number, and labels are without `LabelSet.numbers`.
     """
     kept = [image for image in content.images if image.image_id in images]
     boxes = of_images(content, kept).boxes
     ids = {name: image.image_id for name, image in images.items()}
+    categories = tuple(dict.fromkeys(words.get(word, word) for word in content.categories))
+    called = [words.get(word, word) for word in boxes.categories]
+    number_of = {word: k for k, word in enumerate(dict.fromkeys(called))}
     return replace(
         content,
         images=tuple(images[image.image_id] for image in kept),
-        categories=tuple(words.get(word, word) for word in content.categories),
+        categories=categories,
+        numbers=content.numbers if len(categories) == len(content.categories) else (),
         boxes=replace(
             boxes,
             image_ids=tuple(ids.get(name, name) for name in boxes.image_ids),
-            categories=tuple(words.get(word, word) for word in boxes.categories),
+            categories=tuple(number_of),
+            category=np.array([number_of[word] for word in called], np.int64)[boxes.category],
         ),
         checked={
             ids[name]: frozenset(words.get(word, word) for word in checked)
