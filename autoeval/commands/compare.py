@@ -9,7 +9,7 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from autoeval.commands.estimate import ESTIMATOR, LABELS, N_LABELS, repeated_for_plan, unused_folder
+from autoeval.commands.estimate import LABELS, N_LABELS, repeated_for_plan, unused_folder
 from autoeval.commands.labels import larger_plan
 from autoeval.errors import InputError
 
@@ -126,6 +126,7 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     """
     from autoeval.api.compare_detectors import NOT_FILES
     from autoeval.api.options import load_estimator
+    from autoeval.estimation.fit_file import artefact_path
     from autoeval.estimation.given import plan_folder_of
     from autoeval.io.image_lists import STANDARD_INPUT
 
@@ -152,9 +153,7 @@ def after_compare(invocation: Invocation, result: Comparison, gate: Gate | None)
     first, second = list(result.sites).index(a), list(result.sites).index(b)
     if any(load_estimator(folders[k]).assistance_ is None for k in (first, second)):
         return ""
-    path = Path(folders[first])
-    path = path / ESTIMATOR.name if path.is_dir() else path
-    words = ["--estimator", path, "--compare", Path(folders[second])]
+    words = ["--estimator", artefact_path(folders[first]), "--compare", Path(folders[second])]
     words += ["--compare-predictions", files[second]]
     words += ["--predictions", files[first]]
     words += repeated_for_plan(invocation, ["predictions"])

@@ -263,7 +263,7 @@ def _difference(
     """
     names = a.site.boxes.categories
     k = 0 if paired is None else len(paired.sample.images)
-    free = compare_label_free(a, b, target, level)
+    free = compare_label_free(a, b, target, level, n_blocks)
     same = same_boxes(a.site.boxes, b.site.boxes)
     whole = LabelDifference(NOTHING, free.whole, free.whole)
     differences = [LabelDifference(NOTHING, value, value) for value in free.differences]
@@ -272,13 +272,11 @@ def _difference(
         differences = [whole] * len(names)
     elif paired is not None:
         differences, whole = paired.difference(a.name, b.name, free)
-    outlook = None
+    outlook = None if same else free.outlook
     if whole.labels.known:
         outlook = outlook_after(
             whole.labels, k, len(a.site), prior=whole.prior, level=level, n_blocks=n_blocks
         )
-    elif not same and free.outlook is not None:
-        outlook = replace(free.outlook, n_blocks=n_blocks)
     by_category = dict(zip(names, differences, strict=True))
     if len(names) > 1:
         by_category[ALL] = whole

@@ -577,14 +577,14 @@ def outlook_of(
         Of the first detector: at a threshold the variance of a labelled image is twice its own, as
         of two detectors that are independent.
     """
-    free, n_blocks = compare_label_free(a, b, target, level), plan.n_blocks
+    free = compare_label_free(a, b, target, level, plan.n_blocks)
     if free.outlook is not None:
-        return replace(free.outlook, n_blocks=n_blocks)
+        return free.outlook
     # at a threshold, of two detectors that are taken to be independent
     of_one = plan.outlook
     assert isinstance(of_one, Outlook)
     per_image = of_one.per_image.scaled(2.0 * ERROR_FACTOR**2)
-    return Outlook(per_image, len(a.site), free.whole, level, n_blocks)
+    return Outlook(per_image, len(a.site), free.whole, level, plan.n_blocks)
 
 
 def _by_difference(plan: LabelPlan, other_plan: LabelPlan) -> LabelPlan:

@@ -823,7 +823,7 @@ class LabelFree:
 
 
 def compare_label_free(
-    a: ComparedDetector, b: ComparedDetector, target: str, level: float
+    a: ComparedDetector, b: ComparedDetector, target: str, level: float, n_blocks: np.ndarray
 ) -> LabelFree:
     """Compare two detectors on the same images and categories.
 
@@ -838,6 +838,8 @@ def compare_label_free(
         What is compared.
     level : float
         Nominal coverage of the intervals that are forecast.
+    n_blocks : ndarray of shape (N + 1,), int
+        See `autoeval.labels.joint.WidthForecast`.
     """
     names = a.site.boxes.categories
     category_of = [*a.site.detector_words.items(), *b.site.detector_words.items()]
@@ -879,7 +881,7 @@ def compare_label_free(
         )
     ]
     of_mean = VariancePrior.of_mean(residuals).scaled(ERROR_FACTOR**2)
-    outlook = Outlook(of_mean, len(a.site), whole, level)
+    outlook = Outlook(of_mean, len(a.site), whole, level, n_blocks)
     return LabelFree(differences, whole, carried, expected, residuals, outlook)
 
 
