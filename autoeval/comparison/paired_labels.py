@@ -428,7 +428,7 @@ def _by_plan(
     Raises InputError if the plan lacks an image of the site, also where its own were left out as
     they have no box over its threshold, or drew none of the labelled ones.
     """
-    if "images-without-box-over-threshold" in {warning.code for warning in plan.warnings}:
+    if plan.cut:
         raise InputError(
             f"The labels lie in the folder of a plan for {plan.target}, which has only the images "
             f"on which its detector has a box over {plan.score_thr:g}: there another detector has "

@@ -140,7 +140,7 @@ class PlannedSite:
         Boxes of another detector on the same images.
     right : ndarray of shape (N,), optional
         True-positive probability of each box at IoU .5, where no influence is predicted.
-    named, detector_words, rest, nothing_found, known, group
+    named, detector_words, rest, cut, nothing_found, known, group
         As in `LabelPlan`.
     warnings : tuple of Notice
         Those of the site that the plan repeats.
@@ -154,6 +154,7 @@ class PlannedSite:
     named: bool = False
     detector_words: Mapping[str, str] = field(default_factory=dict)
     rest: Boxes | None = None
+    cut: bool = False
     nothing_found: bool = False
     known: str = ""
     group: str = ""
@@ -243,6 +244,7 @@ def make_plan(
         detector=site.detector,
         warnings=site.warnings,
         score_thr=wanted.score_thr,
+        cut=site.cut,
         iou=wanted.iou,
         probabilities=likely,
         objects=objects,
@@ -510,6 +512,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         named=site.named,
         detector_words=site.detector_words,
         rest=rest,
+        cut=bool(without_box),
         nothing_found=site.nothing_found,
         known=site.known,
         group=site.group,
@@ -703,8 +706,7 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
     if planned_names - names:
         return "other images than these"
     later = names - planned_names  # of which the plan draws none
-    cut = "images-without-box-over-threshold" in {notice.code for notice in plan.warnings}
-    if cut and plan.score_thr is not None:
+    if plan.cut and plan.score_thr is not None:
         over = np.unique(site.boxes.image[over_threshold(site.boxes.scores, plan.score_thr)])
         later &= {site.boxes.images[k].image_id for k in over}
     if later:
@@ -838,8 +840,7 @@ def _check_draw(plan: LabelPlan, folder: Path, request: PlanRequest, site: Site 
         of_image = dict(zip(ids, site.blocks.tolist(), strict=True))
         known = np.array([of_image[image.image_id] for image in plan.found.images])
     seed, frames = request.seed, request.frames
-    cut = "images-without-box-over-threshold" in {notice.code for notice in plan.warnings}
-    if request.everywhere and (cut or plan.order in (BY_INFLUENCE, BY_DISAGREEMENT)):
+    if request.everywhere and (plan.cut or plan.order in (BY_INFLUENCE, BY_DISAGREEMENT)):
         difference = f"drawn by {plan.order}, not by the difference to another detector (--compare)"
     elif seed is not None and seed != plan.seed:
         difference = f"drawn with --seed {plan.seed}, not {seed}"

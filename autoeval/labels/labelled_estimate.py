@@ -637,9 +637,7 @@ def labels_of_plan(labels: LabelSet, plan: LabelPlan, words: Mapping[str, str] |
     """
     rest = () if plan.rest is None else plan.rest.categories
     plan_words = [*(words or (*plan.found.categories, *rest))]
-    # A plan of a difference has all images, for precision, too.
-    cut = "images-without-box-over-threshold" in {warning.code for warning in plan.warnings}
-    over = plan.score_thr if cut else None
+    over = plan.score_thr if plan.cut else None
     labels = labels_on(labels, plan.found.images, plan_words, over)
     if words or not plan.detector_words:
         return labels

@@ -292,6 +292,9 @@ class LabelPlan(Result):
         What was left out of the pool or assumed of it.
     score_thr : float, optional
         Score over which a box counts for precision, recall and F1, where these are wanted, too.
+    cut : bool
+        Whether the images of the site without a box over that score are no part of the pool, as for
+        precision, which depends on none of them.
     iou : float
         IoU with a labelled object from which such a box is a true positive.
     probabilities : ndarray of shape (N,), optional
@@ -367,6 +370,7 @@ class LabelPlan(Result):
     detector: str
     warnings: tuple[Notice, ...] = ()
     score_thr: float | None = None
+    cut: bool = False
     iou: float = IOUS[0]
     probabilities: np.ndarray | None = None
     objects: ByImage | None = None

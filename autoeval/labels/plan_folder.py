@@ -45,12 +45,12 @@ CORNERS = 4  # columns of boxes
 ONE_BYTE = 255  # up to which steps are no shorter than the numbers
 RISING = 0.9  # share of steps: ids of images rise within each category
 ARRAYS = "pool.npz"
-FORMAT = 8
+FORMAT = 9
 PARTS = ("usual", "category", "image", "values")  # of a `ByImage`
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = (
     *("n", "seed", "order", "small_sample_bias", "target", "level", "detector"),
-    *("score_thr", "iou", "named", "detector_words", "known", "group", "nothing_found"),
+    *("score_thr", "cut", "iou", "named", "detector_words", "known", "group", "nothing_found"),
 )
 SAME = 0.6  # of boxes of one category that overlap by more (IoU), the most confident is offered
 LOCAL_FILES = "/data/local-files/?d="

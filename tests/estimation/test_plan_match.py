@@ -205,6 +205,7 @@ def test_a_plan_of_images_with_a_box_is_not_enlarged_by_a_difference(world, tmp_
     site |= {"target": "precision", "score_thr": 0.6}
     plan = plan_labels(world / "strong", path, n=4, frames=2, **site)
     assert plan.order == BY_TIME and plan.n_pool < 80
+    assert plan.cut and load_plan(tmp_path / "plan").cut
     other = {"compare": world / "weak", "compare_predictions": weak}
     with pytest.raises(InputError, match="not by the difference to another detector"):
         plan_labels(world / "strong", path, n=6, **other, **site)

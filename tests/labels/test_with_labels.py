@@ -476,7 +476,7 @@ class TestAtAThreshold:
     ):
         """A plan of a difference has all images, so that its labels are of none that it lacks."""
         images, notes = with_boxes_over(two.pool, None, 0.7)
-        pool, known = two.pool, PlannedSite(warnings=notes if cut else ())
+        pool, known = two.pool, PlannedSite(warnings=notes if cut else (), cut=cut)
         pool = pool.on_images(images) if cut else pool
         plan = make_plan(pool, assistance, PlanRequest(20, target="precision@0.7"), known)
         labels = label_set(two, range(120))
