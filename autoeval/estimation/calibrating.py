@@ -571,8 +571,9 @@ def fits_above(
 ) -> dict[float, FloorFit]:
     """Fit labelled sets at every floor above those of their files.
 
-    A floor over which a set with boxes has none left is left out. What a confidence says of a box
-    stays; how many objects are missed is fitted again, on the sets that the calibration is of.
+    That is, above the lowest of them, and from the highest on. A floor over which a set with boxes
+    has none left is left out. What a confidence says of a box stays; how many objects are missed is
+    fitted again, on the sets that the calibration is of.
 
     Parameters
     ----------
@@ -583,7 +584,7 @@ def fits_above(
     probabilities : sequence of ndarray of shape (10, N)
         Of the boxes of each set, see `calibrate`.
     floors : sequence of float
-        Scores in [0, 1]; those up to the highest floor of the sets are left out.
+        Scores in [0, 1]; those below the highest floor of the sets are left out.
     prior : CalibrationPrior, optional
         By default that of the panel of detectors at each floor.
 
@@ -592,12 +593,14 @@ def fits_above(
     dict of float to FloorFit
         By floor, in the order of `floors`.
     """
-    fit_floor = np.fmax.reduce([labelled_set.looks.floor for labelled_set in sets])
+    begins = [labelled_set.looks.floor for labelled_set in sets]
+    lowest, highest = np.fmin.reduce(begins), np.fmax.reduce(begins)
     fits = {}
     for floor in floors:
         single = np.float32(floor)
         kept = [labelled_set.boxes.scores.astype(np.float32) >= single for labelled_set in sets]
-        if floor <= fit_floor + SAME_FLOOR or any(len(of) and not of.any() for of in kept):
+        of_files = floor <= lowest + SAME_FLOOR or floor < highest - SAME_FLOOR
+        if of_files or any(len(of) and not of.any() for of in kept):
             continue
         above = [labelled_set.above(floor) for labelled_set in sets]
         home = [labelled_set for labelled_set in above if labelled_set.trained_here] or above

@@ -131,7 +131,13 @@ def test_joined_fits_keep_the_floors_that_all_have(fitted):
     other = fit_sets([labelled(5, "high", floor=0.2)], context={})
     assert min(other.floors_) == 0.25
     joined = join_fits({"one": fitted, "two": other})
-    assert list(joined.floors_) == list(other.floors_)
+    # where the higher one begins both are known, too: files cut there were refused
+    assert list(joined.floors_) == [0.2, *other.floors_]
+    both_cut = fit_sets([labelled(0, floor=0.2), labelled(5, "high", floor=0.2)], context={})
+    for name in ("category", "source", "mAP", "n_boxes"):
+        at_floor, of_cut = (of.table_[name].tolist() for of in (joined.at_floor(0.2), both_cut))
+        assert at_floor == pytest.approx(of_cut, abs=1e-12)
+    assert joined.looks_.start_of(cut(random_found(1), 0.2)).floor == 0.2
     together = fit_sets([*fitted.sites_.read(), *other.sites_.read()], context={})
     site = site_of(cut(random_found(1), 0.3), joined.looks_)
     assert site.floor == 0.3
