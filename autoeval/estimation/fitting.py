@@ -19,7 +19,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from autoeval.accuracy.coco_evaluation import coco_summary
-from autoeval.boxes import Categories, overlapping_pairs, words_of
+from autoeval.boxes import Categories, over_threshold, overlapping_pairs, words_of
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import (
     ConfidenceCheck,
@@ -62,6 +62,7 @@ from autoeval.runtime.files import PathLike, name_of
 from autoeval.sites.file_looks import (
     FEWEST_SURE,
     LOW_FLOOR,
+    SURE,
     Looks,
     joined_statistics,
 )
@@ -70,6 +71,7 @@ from autoeval.words import Notice, listed, prefixed, short_names
 
 REFERENCE = "reference"
 SAME_LABEL = 0.5  # IoU of two labels of one object
+FEWEST_SHARED = 3  # images with the boxes of another site: fewer may be so by chance
 # The matrices of a fit are small: on a busy machine several threads wait for each other and take
 # more processor time than one.
 one_blas_thread = threadpool_limits.wrap(limits=1, user_api="blas")
@@ -476,9 +478,36 @@ def checked_sets(sets: Sequence[Site], check: ConfidenceCheck) -> tuple[list[Not
                 f"{usual:.3g}: another threshold, or another detector?"
             )
             warnings.append(Notice("another-threshold", text))
+    if len({labelled_set.group for labelled_set in sets}) > 1:
+        warnings += _shared_by_groups(sets)
     repeated = (*(warning for part in looks for warning in part.warnings), *check.warnings)
     together = joined_statistics(looks)
     return warnings, replace(together, widening=check.widening, warnings=repeated)
+
+
+def _shared_by_groups(sets: Sequence[Site]) -> list[Notice]:
+    """Warn of images in sets of two groups: where one is left out the other one holds them.
+
+    Images are the same where all confident boxes are.
+    """
+    contents = list[set[bytes]]()
+    for labelled_set in sets:
+        sure = labelled_set.boxes.where(over_threshold(labelled_set.boxes.scores, SURE))
+        rows = np.column_stack([sure.boxes, sure.scores]).astype(np.float32)
+        order = np.lexsort((*rows.T, sure.image))
+        ends = np.flatnonzero(np.diff(sure.image[order])) + 1
+        contents.append({part.tobytes() for part in np.split(rows[order], ends) if len(part)})
+    return [
+        Notice(
+            "images-in-several-groups",
+            f"{len(of_a & of_b)} images of {a.name} have exactly the confident boxes of images of "
+            f"{b.name}, which is of another group: the errors of groups left out are then too "
+            "small, and so are intervals. Leave these images out of one of them, or give both one "
+            "group",
+        )
+        for (a, of_a), (b, of_b) in itertools.combinations(zip(sets, contents, strict=True), 2)
+        if a.group != b.group and len(of_a & of_b) >= FEWEST_SHARED
+    ]
 
 
 @one_blas_thread
@@ -653,7 +682,7 @@ def _names_of_sites(
     ):
         for a, b in itertools.product(first_sites, second_sites):
             common = [k for k in _labelled_categories(a) if k in _labelled_categories(b)]
-            same_images = _image_ids(a) == _image_ids(b) and _same_labels(a, b, common)
+            same_images = _image_names(a) == _image_names(b) and _same_labels(a, b, common)
             # of a part of the images, or of a file that was cut at a score
             fewer, shared = min(len(rows[id(a)]), len(rows[id(b)])), rows[id(a)] & rows[id(b)]
             in_part = fewer >= FEWEST_SURE and len(shared) >= SAME * fewer
@@ -671,9 +700,9 @@ def _names_of_sites(
     return renamed
 
 
-def _image_ids(labelled: Site) -> list[str]:
-    """Return the ids of the images of a set, in its order."""
-    return [image.image_id for image in labelled.boxes.images]
+def _image_names(labelled: Site) -> list[str]:
+    """Return the file names of the images of a set, in its order; ids are numbers of a file."""
+    return [image.file_name for image in labelled.boxes.images]
 
 
 def _same_labels(a: Site, b: Site, categories: Sequence[str]) -> bool:

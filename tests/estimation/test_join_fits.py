@@ -311,6 +311,42 @@ def test_labels_tell_images_of_equal_names_apart():
         join_fits({"a": fit_of(first), "b": fit_of(replace(first, truth=moved))})
 
 
+@pytest.mark.parametrize(("ids", "names", "same"), [("other", "", True), ("", "other/", False)])
+def test_images_of_a_set_are_known_by_their_names(ids, names, same):
+    """Equal numbers were equal images, and those that a program had numbered anew were others."""
+    first = make_site(0, categories=WORDS, name="annotations")
+    images = tuple(
+        replace(of, image_id=f"{ids}{of.image_id}", file_name=f"{names}{of.file_name}")
+        for of in first.boxes.images
+    )
+    moved = {
+        name: replace(of, images=images, boxes=of.boxes + 0.4)
+        for name, of in (("boxes", first.boxes), ("truth", first.truth))
+    }
+    fits = {"a": fit_of(first), "b": fit_of(replace(first, **moved))}
+    if not same:
+        assert join_fits(fits).regression_.sites_ == ["a/annotations", "b/annotations"]
+        return
+    with pytest.raises(InputError, match="in more than one of"):
+        join_fits(fits)
+
+
+@pytest.mark.parametrize("group", ["", "harbour"])
+def test_images_of_sites_of_two_groups_are_a_warning(group):
+    """Where one group is left out the other holds the same images: only `check` said so."""
+    whole = make_site(0, n_images=60, categories=WORDS)
+    parts = [whole.on_images(range(40)), whole.on_images(range(30, 60))]
+    sets = [
+        labelled_site(replace(part, name=name, group=group or name, looks=None))
+        for part, name in zip(parts, "ab", strict=True)
+    ]
+    fitted = fit_sets(sets, context=DETECTOR)
+    found = [of for of in fitted.fit_result_.warnings if of.code == "images-in-several-groups"]
+    assert len(found) == (0 if group else 1)
+    confident = np.unique(whole.boxes.image[whole.boxes.scores > 0.5])
+    assert all(of.startswith(f"{np.sum(confident[confident < 40] >= 30)} images") for of in found)
+
+
 def test_each_site_keeps_whether_the_detector_was_trained_there(tmp_path):
     at_home = fit_of(site(0), trained_here=True)
     join_fits({"a": at_home, "b": fit(1)}).save(tmp_path / "joined.parquet")
