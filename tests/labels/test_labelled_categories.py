@@ -8,7 +8,7 @@ from label_worlds import label_set, make_site
 
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
-from autoeval.io.labels.content import BoxColumns
+from autoeval.io.labels.content import EVERYWHERE, BoxColumns, LabelledBox
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_categories import UNLIKELY, ZERO, on_labelled_categories
 from autoeval.labels.labelled_estimate import estimate_with_labels, labels_of_plan
@@ -113,6 +113,22 @@ def test_labels_in_several_words_of_a_category_are_of_one(site, assistance, rest
     of_plan, warnings = on_labelled_categories(plan, labels_of_plan(in_words, plan, None))
     assert of_plan.found.categories == WORDS
     assert "low: 1 (van)" in warnings[0]
+
+
+def test_a_category_was_looked_for_where_all_of_its_words_were(site, assistance):
+    """Labels of LVIS in a detector's words: nobody looked for lorries in every other image."""
+    priors = {name: ValueWithError(value, 0.1) for name, value in PRIORS.items()}
+    plan = make_plan(site.pool, assistance, PlanRequest(60), PlannedSite(priors, named=True))
+    labels = label_set(site, range(60))
+    parts = (frozenset({*WORDS, "lorry"}), frozenset(WORDS))
+    checked = {image.image_id: parts[k % 2] for k, image in enumerate(labels.images)}
+    labels = replace(labels, categories=(*WORDS, "lorry"), checked=checked)
+    estimate = estimate_with_labels(replace(plan, detector_words={"lorry": "van"}), labels)
+    others = [image.image_id for image in labels.images[1::2]]
+    areas = [LabelledBox(name, "van", EVERYWHERE, iscrowd=True) for name in others]
+    ignored = BoxColumns.of([*labels.boxes, *areas])
+    of_areas = replace(labels, categories=WORDS, checked={}, boxes=ignored)
+    assert estimate.per_category == estimate_with_labels(plan, of_areas).per_category
 
 
 def test_named_categories_are_the_only_ones(site, assistance):

@@ -259,14 +259,16 @@ def renamed(
     kept = [image for image in content.images if image.image_id in images]
     boxes = of_images(content, kept).boxes
     ids = {name: image.image_id for name, image in images.items()}
-    categories = tuple(dict.fromkeys(words.get(word, word) for word in content.categories))
+    joined: dict[str, set[str]] = {}  # the words of each category; it was looked for where all were
+    for word in content.categories:
+        joined.setdefault(words.get(word, word), set()).add(word)
     called = [words.get(word, word) for word in boxes.categories]
     number_of = {word: k for k, word in enumerate(dict.fromkeys(called))}
     return replace(
         content,
         images=tuple(images[image.image_id] for image in kept),
-        categories=categories,
-        numbers=content.numbers if len(categories) == len(content.categories) else (),
+        categories=tuple(joined),
+        numbers=content.numbers if len(joined) == len(content.categories) else (),
         boxes=replace(
             boxes,
             image_ids=tuple(ids.get(name, name) for name in boxes.image_ids),
@@ -274,7 +276,7 @@ def renamed(
             category=np.array([number_of[word] for word in called], np.int64)[boxes.category],
         ),
         checked={
-            ids[name]: frozenset(words.get(word, word) for word in checked)
+            ids[name]: frozenset(word for word, parts in joined.items() if parts <= checked)
             for name, checked in content.checked.items()
             if name in ids
         },
