@@ -188,7 +188,8 @@ def show_estimate(
     folder, typed = Path(work_dir), invocation.values
     fits_here = typed["fit_labels"] is not None
     path = folder / FIT_HERE if fits_here else typed["estimator"] or ESTIMATOR
-    estimator = load_estimator(path).for_target(estimate.target)
+    # as `autoeval.estimate` has loaded it, or saved its fit
+    estimator = load_estimator(path, typed["target"], typed["score_thr"], typed["iou"])
     facts = about(
         invocation.command_line,
         spec=estimator.loading_.get("detector"),
