@@ -9,7 +9,7 @@ calls `join_fits`. All of them read labelled sets (`autoeval.estimation.labelled
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -552,6 +552,13 @@ def join_fits(
     # Sites in the detector's words come first: a category that is named nearly as one is this word.
     for name, labelled in sorted(in_fits, key=lambda of_fit: of_fit[1].everywhere):
         sites[name].append(_as_spelt_before(labelled, words, category_names))
+    by_word = {
+        word
+        for of_fit in sites.values()
+        for labelled in of_fit
+        if not labelled.everywhere
+        for word in labelled.boxes.categories
+    }
     sets = [
         labelled_set
         for name, names in _names_of_sites(sites).items()
@@ -576,7 +583,7 @@ def join_fits(
         context.pop(CHOSEN, None)  # they read references of different places in their lists
     joined = fit_sets(
         sets,
-        context=context | _words_of(fits, words, category_names),
+        context=context | _words_of(fits, words, category_names, by_word),
         settings=FitSettings(target, level),
     )
     return replace(joined, loading_=loading)
@@ -621,14 +628,18 @@ def _as_spelt_before(labelled: Site, words: list[str], names: list[str]) -> Site
 
 
 def _words_of(
-    fits: Mapping[str, AccuracyEstimator], spellings: Sequence[str], names: Sequence[str]
+    fits: Mapping[str, AccuracyEstimator],
+    spellings: Sequence[str],
+    names: Sequence[str],
+    by_word: Collection[str],
 ) -> dict[str, Any]:
     """Join the detector's words for the categories of all fits, as ``task``.
 
     As ``words`` where a fit has none: then every word may count at a new site, and a category that
     is named there still has its words. Words are spelt as in `spellings`, categories as in `names`.
 
-    Raises InputError where they give a category different words.
+    Raises InputError where they give a category different words, or one that is called by a word of
+    the detector has words that are categories of their own in a fit without names, `by_word`.
     """
     words: dict[str, list[str]] = {}
     for name, fitted in fits.items():
@@ -646,6 +657,13 @@ def _words_of(
                     f"fit {listed(before)}: fit them with the same words (--category)."
                 )
             words[category] = list(dict.fromkeys([*before, *its_words]))
+            apart = [word for word in its_words if word in by_word and word != category]
+            if apart and category in by_word:
+                raise InputError(
+                    f"{name} has {listed(list(its_words))} for the category {category}, and "
+                    f"in another fit {listed([category, *apart])} are categories of their own: fit "
+                    "them with the same words, or call the category otherwise (--category)."
+                )
     if any(fitted.categories_ is None for fitted in fits.values()):
         return {"words": words} if words else {}
     return {"task": {"name": "joined", "words": words}}

@@ -87,7 +87,13 @@ def test_words_that_fits_were_told_are_known_to_the_joined_one():
     car = {"car": ["car", "van"], "person": ["person"]}
     joined = join_fits({"a": with_words(0, car), "b": with_words(1, {"car": ["van"]})})
     assert joined.categories_ == car
-    assert join_fits({"a": with_words(0, car), "b": fit(1)}).categories_ is None
+    plain = make_site(1, n_images=31, categories=WORDS)
+    plain = replace(plain, everywhere=False, looks=Looks.of(plain.boxes))
+    assert join_fits({"a": with_words(0, car), "b": fit_of(plain)}).categories_ is None
+    for order in ("ab", "ba"):  # persons are cars in one fit, and themselves in the other
+        fits = {"a": with_words(0, {"car": ["car", "person"]}), "b": fit_of(plain)}
+        with pytest.raises(InputError, match="car, person are categories of their own"):
+            join_fits({key: fits[key] for key in order})
     with pytest.raises(InputError, match="bus for the category car, another fit car, van"):
         join_fits({"a": with_words(0, car), "b": with_words(1, {"car": ["bus"]})})
 
