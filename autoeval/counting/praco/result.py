@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from typing_extensions import Self
 
 from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
 from autoeval.counting.praco.praco_measures import (
@@ -50,6 +51,10 @@ class Measured:
         One row an image.
     columns : dict of str to ndarray of shape (N,)
         The values of the images that the measures are made of.
+    counts : DataFrame
+        Images (rows) by classes, NaN where there is no count.
+    mode : {"paper", "released"}
+        By which formulas it is measured.
     higher_is_better : tuple of str
         How the names of such measures begin.
     """
@@ -57,6 +62,8 @@ class Measured:
     name: str
     by_image: pd.DataFrame
     columns: dict[str, np.ndarray]
+    counts: pd.DataFrame
+    mode: str
     higher_is_better: tuple[str, ...]  # how the names of such measures begin
 
     def measure_columns(self, columns: Columns) -> dict[str, float]:
@@ -92,6 +99,19 @@ class Measured:
         chosen = {name: values[rows] for name, values in self.columns.items()}
         return self.measure_columns(chosen)
 
+    def answered_with(self, other: Self) -> Self:
+        """Return what ``paper`` measures of the prompts that another model answered, too.
+
+        Parameters
+        ----------
+        other : Measured
+            Of the same kind.
+        """
+        theirs = other.counts.reindex(index=self.counts.index, columns=self.counts.columns)
+        if self.mode != "paper" or not (theirs.isna() & self.counts.notna()).to_numpy().any():
+            return self
+        return replace(self, counts=self.counts.where(theirs.notna()))  # type: ignore[type-var]
+
     def rises(self, measure: str) -> bool:
         """Return whether a larger value of a measure is a better one.
 
@@ -119,6 +139,9 @@ def intervals_of(result: Measured, *, n_resamples: int = 1000) -> dict[str, Meas
 def compare(results: Sequence[Measured], *, n_resamples: int = 1000) -> pd.DataFrame:
     """Differences between every two models on the images both have, resampled in pairs.
 
+    In ``paper`` prompts that one of them did not answer enter neither side; in ``released``, where
+    they fail in PCCN, differences are those of the models' measures.
+
     Parameters
     ----------
     results : sequence of Measured
@@ -139,7 +162,8 @@ def compare(results: Sequence[Measured], *, n_resamples: int = 1000) -> pd.DataF
         If two models have no image in common.
     """
     rows = []
-    for a, b in combinations(results, 2):
+    for pair in combinations(results, 2):
+        a, b = (one.answered_with(other) for one, other in (pair, pair[::-1]))
         common = a.images.intersection(b.images, sort=False).to_numpy()
         in_a, in_b = a.images.get_indexer(common), b.images.get_indexer(common)
         difference = partial(_difference, a, b, in_a, in_b)

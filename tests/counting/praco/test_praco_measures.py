@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.counting.praco.plus_plus import PlusPlusResult
 from autoeval.counting.praco.praco_measures import (
     confusion,
     drift,
@@ -209,6 +210,28 @@ def test_comparison_is_paired():
     assert mae[["difference", "low", "high"]].tolist() == pytest.approx([-3, -3, -3])
     assert mae["better"] == "A" and mae["images"] == n
     assert table.set_index("measure").loc["NMN", "better"] == ""
+
+
+def test_a_comparison_is_over_the_prompts_that_both_answered():
+    """A was better by 2.25, for it did not answer where B is far off."""
+    ids = ["1", "2", "3", "4"]
+    truth = pd.DataFrame({"category": [*"aabb"], "count": [2, 10, 4, 20]}, ids)
+    counts = {
+        "A": [[4, 1], [np.nan, 1], [1, 6], [1, np.nan]],  # wrong by 2 and 2
+        "B": [[3, 1], [15, 1], [1, 5], [1, 30]],  # by 1 and 1, where A answered
+    }
+    tables = {name: pd.DataFrame(rows, ids, [*"ab"], float) for name, rows in counts.items()}
+
+    def mae(mode):
+        results = [PracoResult(name, table, truth, None, mode) for name, table in tables.items()]
+        return compare(results).set_index("measure").loc["MAE"]
+
+    assert mae("paper")[["difference", "low", "high", "better"]].tolist() == [1, 1, 1, "B"]
+    assert mae("released")["difference"] == 2 - (1 + 5 + 1 + 10) / 4
+    names = truth["category"].to_numpy()[:, None]
+    objects = pd.DataFrame(np.where(names == [*"ab"], truth[["count"]], 0), ids, [*"ab"])
+    several = [PlusPlusResult(name, table, objects, None) for name, table in tables.items()]
+    assert compare(several).set_index("measure").loc["MAE macro", "difference"] == 1
 
 
 def test_interval_of_a_share_is_that_of_the_binomial():
