@@ -97,6 +97,9 @@ def _run(words: list[str]) -> int:
         return BAD_INPUT
     except BrokenPipeError:
         raise
+    except MemoryError as error:
+        print(f"error: not enough memory: {error}", file=sys.stderr)
+        return FAILURE
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILURE

@@ -162,13 +162,23 @@ def test_what_cannot_be_read_is_refused_in_one_line(words, named):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_whole_numbers_are_counts_and_seeds_and_none_is_under_0(name):
-    """A seed under 0 was a traceback of NumPy."""
+def test_whole_numbers_are_counts_and_seeds_and_none_is_under_0_or_huge(name):
+    """A seed under 0 was a traceback of NumPy, as were sizes that no array has."""
     for option in options_of(COMMANDS[name]).values():
         if option.kind is int:
             assert value_of(option, ["0"]) == ([0] if option.several else 0)
-            with pytest.raises(InputError, match=option.typed[0]):
-                value_of(option, ["-1"])
+            for word in ("-1", str(2**32), "9" * 5000):
+                with pytest.raises(InputError, match=option.typed[0]):
+                    value_of(option, [word])
+
+
+def test_what_memory_does_not_hold_is_said_in_one_line(monkeypatch, capsys):
+    def run(*_):
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    monkeypatch.setattr(command_line, "run_command", run)
+    assert main(["count", "evaluate", "a.csv"]) == 1
+    assert capsys.readouterr().err == "error: not enough memory: Unable to allocate 9 TiB\n"
 
 
 def test_a_dash_is_a_value():

@@ -39,7 +39,8 @@ MAY_BE_EMPTY = ("search",)  # lists that may be given without a word
 IN_GROUPS = ("seed_set", "site_categories")
 LISTS = ("Sequence", "Collection", "Mapping")
 KINDS = {"bool": bool, "int": int, "float": float}
-NUMBERS = {int: "a whole number from 0 on", float: "a number"}  # counts and seeds are whole
+LARGEST_WHOLE = 2**32 - 1  # counts and seeds are whole; generators take no larger seed
+NUMBERS = {int: f"a whole number from 0 to {LARGEST_WHOLE}", float: "a number"}
 INDENT = 26  # columns of help before a text
 WIDEST = 100  # columns of help in all
 SCREEN = 60  # lines
@@ -314,7 +315,8 @@ def value_of(option: Option, words: Sequence[str]) -> Any:
     Raises
     ------
     InputError
-        If a word is none of its choices, no number where one is expected, or a whole one under 0.
+        If a word is none of its choices, no number where one is expected, or a whole one under 0
+        or over `LARGEST_WHOLE`.
 
     Examples
     --------
@@ -329,7 +331,7 @@ def value_of(option: Option, words: Sequence[str]) -> Any:
         try:
             values.append(option.kind(word))
             allowed = not option.choices or word in option.choices
-            allowed &= option.kind is not int or values[-1] >= 0
+            allowed &= option.kind is not int or 0 <= values[-1] <= LARGEST_WHOLE
         except ValueError:
             allowed = False
         if not allowed:

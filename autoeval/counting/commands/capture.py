@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SHOWN = 10
 FAILURE = 1
 TASK = "total-occluded"
+SIZES = (40, 10_000)  # of the images of a synthetic split
 
 
 def generate(
@@ -71,8 +72,8 @@ def generate(
     from autoeval.counting.capture.making import SyntheticSpec, write_synthetic
     from autoeval.counting.capture.split import write_contact_sheet
 
-    if size < 40:
-        raise InputError(f"Expected --size of at least 40 pixels but got {size}.")
+    if not SIZES[0] <= size <= SIZES[1]:
+        raise InputError(f"Expected --size from {SIZES[0]} to {SIZES[1]} pixels but got {size}.")
     spec = SyntheticSpec(
         seed=seed,
         size=size,
@@ -109,9 +110,9 @@ def read_counts(text: str) -> tuple[int, ...]:
     InputError
         If it is neither, or begins under 1.
     """
-    if match := re.fullmatch(r"(\d+)-(\d+)", text):
+    if match := re.fullmatch(r"(\d{1,6})-(\d{1,6})", text):
         counts = tuple(range(int(match[1]), int(match[2]) + 1))
-    elif re.fullmatch(r"\d+(,\d+)*", text):
+    elif re.fullmatch(r"\d{1,6}(,\d{1,6})*", text):
         counts = tuple(sorted({int(part) for part in text.split(",")}))
     else:
         counts = ()

@@ -34,6 +34,7 @@ RELEASED = "released"
 ALL = "all"
 NONE = "none"
 PROMPT = "{}"
+MOST_DIVISIONS = 10  # of the grid: more than a million tiles
 
 
 class PracoOptions(CounterOptions, PracoData, total=False):
@@ -120,6 +121,8 @@ def praco(
     check_asking(options, PracoOptions)
     check_praco_data(data, options)
     check_positive(n_negatives=n_negatives, batch_size=batch_size)
+    if grid is not None and not 0 <= grid <= MOST_DIVISIONS:
+        raise InputError(f"Expected --grid from 0 to {MOST_DIVISIONS} but got {grid}.")
     of_pairs = {"pairs": pairs, "n_negatives": n_negatives, "layout": layout, "seed": seed}
     if not counter:
         of_counters = ("cfg_options", "workers", "backoff", "extractor")

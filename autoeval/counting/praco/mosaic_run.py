@@ -664,6 +664,14 @@ def evaluate_counter(
     elif recipes:
         mosaics = run_mosaic_test(prompted, counting_set, recipes, folder, divisions=divisions)
         notes += failures("mosaics", mosaics)
+        lacking = mosaics["upper"].notna()
+        lacking &= mosaics["tiles"].isna() if "tiles" in mosaics else True
+        if lacking.any():
+            notes.append(
+                f"{lacking.sum()} of {len(mosaics)} mosaics have no localised measures: they, or "
+                f"the density maps of them, have fewer pixels or cells a side than the "
+                f"{2**divisions} tiles of the grid"
+            )
     name, fitting = prompted.counter.name, mosaics
     if mosaics is not None and mosaics.duplicated(["positive", "negative_class"]).any():
         fitting = None  # the authors' form cannot hold them

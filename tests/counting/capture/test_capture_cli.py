@@ -48,7 +48,9 @@ BAD_OPTIONS = [
     (["--counts", "15-5"], "like 5-15"),
     (["--counts", "many"], "like 5-15"),
     (["--counts", "0,3"], "like 5-15"),
-    (["--size", "10"], "at least 40"),
+    (["--size", "39"], "--size from 40"),
+    (["--size", "10001"], "to 10000 pixels"),
+    (["--counts", f"5-{10**20}"], "like 5-15"),
     (["--counts", "7", "--patterns", "triangle"], "None of these patterns"),
 ]
 

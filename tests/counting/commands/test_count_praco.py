@@ -254,3 +254,12 @@ def test_answers_of_another_grid_or_of_other_data_are_not_taken(data, capsys, wo
     assert main(["count", "praco", "--data", *words, *into]) == 2
     named = "grid: 2, now 1" if "--grid" in words else "data: "
     assert named in capsys.readouterr().err
+
+
+def test_a_grid_that_is_too_fine_is_refused_or_named(data, capsys):
+    """Localised measures were missing without a word; a huge grid ended in a traceback."""
+    assert run("--counter", "good.py", "--work-dir", "fine", "--grid", "11") == 2
+    assert "--grid" in capsys.readouterr().err
+    assert run("--counter", "good.py", "--work-dir", "fine", "--grid", "10") == 0
+    assert "localised MAE" not in pd.read_csv("fine/measures.csv")
+    assert "24 of 24 mosaics have no localised measures" in capsys.readouterr().out
