@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from autoeval.accuracy.measures import find_target
-from autoeval.words import Notice, warning_lines
+from autoeval.words import Notice, ordered_warnings, warning_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +111,7 @@ class Result:
 
     def all_warnings(self) -> list[Notice]:
         """Return all warnings, the most severe first."""
-        return list(self.warnings)
+        return ordered_warnings(self.warnings)
 
     def _rows(self) -> Iterator[tuple[str, Mapping[str, float]]]:
         """Yield names and numbers: the whole under ``""``, then each category."""

@@ -15,6 +15,7 @@ import autoeval
 from autoeval.errors import InputError
 from autoeval.report.estimate import estimate_fields
 from autoeval.result_base import Result
+from autoeval.words import Notice
 
 SAMPLE = Path(__file__).resolve().parents[1] / "docs/getting-started/sample"
 FIGURES = ("value", "lower", "upper", "level", "target", "warnings", "per_category")
@@ -67,6 +68,13 @@ def in_family(result):
         assert all(escape(name) in html for name in result.per_category)
         assert html.count("<li>") == len(set(result.all_warnings()))
     return result.plot() is not None
+
+
+def test_the_most_severe_warning_comes_first_once():
+    note, warning = Notice("few-blocks", "a", "note"), Notice("few-images", "b")
+    result = Result()
+    result.warnings = (note, warning, note)
+    assert [notice.code for notice in result.all_warnings()] == ["few-images", "few-blocks"]
 
 
 def test_all_results_are_of_one_family(world, site, few, tmp_path):
