@@ -658,6 +658,9 @@ def coco_categories(
 ) -> dict[str, str]:
     """Read the word of each category number.
 
+    A category that is the ``supercategory`` of all others, has "none" itself and no annotation is
+    left out.
+
     Parameters
     ----------
     path : Path
@@ -677,7 +680,18 @@ def coco_categories(
     twice = [f"{number} is {word}" for number, word in dict.fromkeys(pairs) if times[number] > 1]
     if len(dict(pairs)) < len({*pairs}):
         raise InputError(f"{path}: category ids must be unique, these are not: {listed(twice)}.")
-    return dict(pairs)
+    words = dict(pairs)
+    # Roboflow lists the group of all categories in front of them. It is no class of a detector, and
+    # classes that count from 0 would each be the category before.
+    entries = [entry for entry in document.get("categories") or () if isinstance(entry, Mapping)]
+    group = next((entry for entry in entries if entry.get("supercategory") == "none"), None)
+    others = [entry for entry in entries if entry is not group]
+    if group and others and all(e.get("supercategory") == group.get("name") for e in others):
+        number = normal_id(group.get("id"))
+        boxes = [b for b in document.get("annotations") or () if isinstance(b, Mapping)]
+        if all(normal_id(box.get("category_id")) != number for box in boxes):
+            words.pop(number, None)
+    return words
 
 
 def _category(entry: dict[str, Any]) -> tuple[str, str]:

@@ -179,6 +179,33 @@ def test_numbers_of_categories_stay(tmp_path):
     assert [entry["category_id"] for entry in written["annotations"]] == [35]
 
 
+@pytest.mark.parametrize(("used", "numbers"), [(1, ("1", "2")), (0, ("0", "1", "2"))])
+def test_the_group_that_roboflow_lists_is_no_category_unless_a_box_is_of_it(
+    tmp_path, used, numbers
+):
+    """A detector's class 0 is the car, and 1 the truck, of which no label would be at its place."""
+    words = ("vehicles", "car", "truck")
+    above = ("none", "vehicles", "vehicles")
+    categories = [
+        {"id": k, "name": word, "supercategory": group}
+        for k, (word, group) in enumerate(zip(words, above, strict=True))
+    ]
+    document = {
+        "images": [{"id": 1, "file_name": "a.jpg", "height": 20, "width": 40}],
+        "categories": categories,
+        "annotations": [{"image_id": 1, "category_id": used, "bbox": [1, 2, 3, 4]}],
+    }
+    labels = read_coco(document)
+    assert labels.numbers == numbers
+    assert labels.categories == words[-len(numbers) :]
+    assert [box.category for box in labels.boxes] == [words[used]]
+    (tmp_path / "boxes").mkdir()
+    (tmp_path / "boxes" / "a.txt").write_text("0 0.5 0.5 0.5 0.5 0.9\n1 0.5 0.5 0.2 0.2 0.8\n")
+    named = dict(zip(labels.numbers, labels.categories, strict=True))
+    boxes = read_predictions(tmp_path / "boxes", images=labels.images, numbers=named)
+    assert [boxes.categories[k] for k in boxes.label] == [*labels.categories[:2]]
+
+
 def test_what_nobody_looked_for_stays_so(tmp_path):
     """Of LVIS: boxes of a dog are ignored in image 7, and wrong in image 8."""
     document = json.loads(COCO)
