@@ -85,7 +85,8 @@ def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tu
         See `of_other_images` and `of_other_size`.
     """
     about = f"{name}: " if name else ""
-    warnings = list(of_other_size(detectors[0], truth))
+    by_detector = (of_other_size(boxes, truth) for boxes in detectors)
+    warnings = next(filter(None, by_detector), ())
     if warnings and warnings[0].severity == "refused":
         images = np.unique(truth.image[~truth.crowd])
         shown = [_surest(boxes, truth, over=CONFIDENT, images=images) for boxes in detectors]

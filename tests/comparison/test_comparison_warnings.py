@@ -116,6 +116,24 @@ def test_boxes_of_other_images_are_warned_of(world, tmp_path):
         assert ("detectors-elsewhere" in codes) == expected
 
 
+@pytest.mark.parametrize("order", [DETECTORS, DETECTORS[::-1]])
+def test_sizes_that_one_file_states_are_compared_with_those_of_the_labels(world, order):
+    """They were where it was the first of the two alone."""
+    document = json.loads(Path(site_labels(world)).read_text())
+    files = dict(zip(DETECTORS, site_predictions(world, *DETECTORS), strict=True))
+    names = {image["id"]: image["file_name"] for image in document["images"]}
+    boxes = {name: json.loads(Path(path).read_text()) for name, path in files.items()}
+    twice = [{**i, "width": 2 * i["width"], "height": 2 * i["height"]} for i in document["images"]]
+    given = {
+        "strong": [{**box, "file_name": names[box.pop("image_id")]} for box in boxes["strong"]],
+        "weak": {**document, "images": twice, "annotations": boxes["weak"]},
+    }
+    found = compare(
+        {name: world / name for name in order}, [given[name] for name in order], labels=document
+    )
+    assert "labels-of-other-size" in {warning.code for warning in found.warnings}
+
+
 def test_planned_images_that_are_not_labelled_are_counted(world, tmp_path):
     files = site_predictions(world, "strong")
     plan = plan_labels(
