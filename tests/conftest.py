@@ -28,11 +28,25 @@ os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")
 os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
 import pytest  # noqa: E402
+from filelock import FileLock  # noqa: E402
 
 gc.disable()  # until all tests are collected: what is imported lives to the end
 
 NETWORKS = ("autoeval/detectors/", "tests/detectors/", "autoeval/stability/", "tests/stability/")
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Let the first worker compile what all of them import, where there is no byte code yet."""
+    compiled = BYTECODE / "collected"
+    if compiled.exists() or "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    BYTECODE.mkdir(parents=True, exist_ok=True)
+    with FileLock(BYTECODE / "collecting.lock"):
+        collected = yield
+    compiled.touch()
+    return collected
 
 
 def pytest_collection_modifyitems(items):
