@@ -345,7 +345,8 @@ def _with_files(
             name for name in categories if unpredicted or (name in known and name not in lost)
         ]
         predicted = [k for k, name in enumerate(categories) if name in predicted_categories]
-        if np.isin(truth.label[~truth.crowd], predicted).any():
+        n_true = (np.bincount(truth.image[~truth.crowd & (truth.label == k)]) for k in predicted)
+        if any(map(is_labelled_enough, n_true)):  # else the words are others, and not labels few
             categories = predicted_categories
             truth = labelled_boxes(content, predicted_categories, images=site.boxes.images)
     of_categories = site.as_categories(categories, words)

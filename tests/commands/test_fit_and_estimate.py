@@ -178,6 +178,21 @@ def test_what_a_fit_refuses(world, tmp_path, capsys, change, told):
     assert re.search(told, capsys.readouterr().err)
 
 
+def test_other_words_are_told_where_a_category_is_rarely_labelled(world, tmp_path, capsys):
+    """The rare one, which may be found or not, was all that was left, and labels were too few."""
+    document = json.loads((world / "val_labels.json").read_text())
+    document["categories"].append({"id": 99, "name": "rare"})
+    document["annotations"] += [
+        {**document["annotations"][0], "id": 10_000 + k, "category_id": 99} for k in range(2)
+    ]
+    (tmp_path / "labels.json").write_text(json.dumps(document))
+    predictions = changed(
+        world, tmp_path, lambda entry: {**entry, "category": f"word {entry['category_id']}"}
+    )
+    assert fit(tmp_path, tmp_path / "labels.json", predictions) == 2
+    assert "same things by other words" in capsys.readouterr().err
+
+
 def test_low_scores_cut_off_are_told(world, tmp_path, capsys):
     assert refit(world, tmp_path, only_over(0.1)) == 0
     assert "boxes below it are missing" in capsys.readouterr().out
