@@ -172,7 +172,7 @@ def find_words(
             for _, word in set(named)
         }
         named = [
-            (word, None) if number is None and of_word[word] else (number, word)
+            (word if number is None else number, None) if of_word[word] else (number, word)
             for number, word in named
         ]
     kinds = dict.fromkeys(named)

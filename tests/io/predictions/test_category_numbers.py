@@ -269,6 +269,15 @@ def test_numbers_in_the_place_of_words_are_numbers():
         assert read_predictions(of_words).categories == ("3", "1")  # nothing is known of numbers
 
 
+@pytest.mark.parametrize("word", [3, "3", 2])
+def test_a_number_in_the_place_of_the_word_beside_a_number_is_no_word(word):
+    """As of a COCO document whose tool adds ``category``; it was the word of another category."""
+    row = {"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5, "category_id": 3, "category": word}
+    for given in ([row], pd.DataFrame([row])):
+        read = read_predictions(given, numbers={"1": "person", "3": "car"})
+        assert [read.categories[k] for k in read.label] == ["car"]
+
+
 @pytest.mark.parametrize("column", ["label", "category", "category_name", "category_id"])
 def test_numbers_written_as_text_are_numbers(column):
     """They were words of another detector, so that the file was refused."""
