@@ -4,6 +4,7 @@
     python -m benchmarks.fits boxes DATA NAME=PREDICTIONS ... [--out FILE]
     python -m benchmarks.fits one-site DATA NAME=PREDICTIONS ... [--out FILE]
     python -m benchmarks.fits known-site DATA NAME=PREDICTIONS ... [--draws N] [--together]
+    python -m benchmarks.fits several-sites DATA NAME=PREDICTIONS ... [--draws N] [--out FILE]
     python -m benchmarks.fits known-group [--out FILE]
 
 DATA and PREDICTIONS are laid out as `benchmarks/panel.py` reads them. All priors are fitted without
@@ -15,10 +16,12 @@ turn, too. `boxes` calibrates on images drawn until they hold 50, 100, 300 or 1,
 and on all; the pairs of the regression are those of the whole set. `one-site` fits on one site of
 one category in turn, the calibration learned there, too. `known-site` divides the images of every
 site of vehicles and persons at random, fits on one half and estimates the other, with the site
-named and as a new site; `--together` fits on one half of all sites. `known-group` reads the tables
-of the panel: for each detector and each ordered pair of sites of one group, the second is estimated
-by a fit on the labelled set alone (*labelled set*), with the first site (*joined*), and with the
-group named (*group*); and by a fit on the first site alone with the group named (*site alone*).
+named and as a new site; `--together` fits on one half of all sites. `several-sites` fits on draws
+of sites of different groups, and estimates those of all other groups, by priors without a quarter
+of the groups in turn, too. `known-group` reads the tables of the panel: for each detector and each
+ordered pair of sites of one group, the second is estimated by a fit on the labelled set alone
+(*labelled set*), with the first site (*joined*), and with the group named (*group*); and by a fit
+on the first site alone with the group named (*site alone*).
 """
 
 from __future__ import annotations
@@ -66,6 +69,7 @@ IMAGE_DRAWS = 3
 BOXES = (50, 100, 300, 1000)
 BOX_DRAWS = 2
 SITE_DRAWS = 4
+SEVERAL = (1, 2, 3, 5, 8)  # sites of a fit
 FEWEST_BOXES = 8  # of a site that is estimated by one site
 WAYS = ("labelled set", "joined", "group", "site alone")
 IN_GROUP = {True: "labelled in the group", False: "others"}
@@ -75,13 +79,14 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("images", "boxes", "one-site", "known-site", "known-group"):
+    for name in ("images", "boxes", "one-site", "known-site", "several-sites", "known-group"):
         command = commands.add_parser(name)
         command.add_argument("--out", type=Path, help="CSV of every estimate")
         if name != "known-group":
             add_detectors(command)
+        if name in ("known-site", "several-sites"):
+            command.add_argument("--draws", type=int, default=SITE_DRAWS, help="(%(default)s)")
         if name == "known-site":
-            command.add_argument("--draws", type=int, default=SITE_DRAWS, help="of each site")
             command.add_argument("--together", action="store_true", help="fit on all sites")
     args = parser.parse_args()
     if args.command == "known-group":
@@ -96,6 +101,8 @@ def main() -> None:
                 made = by_boxes(name, sets)
             elif args.command == "one-site":
                 made = by_one_site(name, sets)
+            elif args.command == "several-sites":
+                made = by_several_sites(name, sets, args.draws)
             else:
                 made = known_sites(name, sets, args.draws, together=args.together)
             parts.append(made.assign(detector=name))
@@ -114,13 +121,18 @@ def priors_without(name: str) -> tuple[Prior, CalibrationPrior]:
     return prior, read_calibration_prior(calibration_coefficients(others))
 
 
-def by_images(name: str, sets: Sequence[Site]) -> pd.DataFrame:
-    """Estimate all sites by fits on more and more labelled images."""
+def priors_of_quarters(name: str) -> tuple[dict[str, int], list[Prior]]:
+    """Return the quarter of each group, and the priors of other detectors without each quarter."""
     panel = read_scores()
-    _, of_boxes = priors_without(name)
     quarter = quarters(panel)
     others = panel[panel["detector"].map(kin) != kin(name)]
-    priors = [fit_prior(others[others["group"].map(quarter) != k]) for k in range(QUARTERS)]
+    return quarter, [fit_prior(others[others["group"].map(quarter) != k]) for k in range(QUARTERS)]
+
+
+def by_images(name: str, sets: Sequence[Site]) -> pd.DataFrame:
+    """Estimate all sites by fits on more and more labelled images."""
+    _, of_boxes = priors_without(name)
+    quarter, priors = priors_of_quarters(name)
     (labelled,) = (of for of in sets if of.name == LABELLED)
     parts = []
     for images, draw, part in tqdm([*drawn_images(labelled)], name):
@@ -210,6 +222,52 @@ def one_site_tables(estimates: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Tabulate errors by category and detector, and that of a constant."""
     by = ["category_group", "detector"]
     yield tabulated(estimates, by, "constant", estimates.groupby(by)["true"].transform("mean"))
+
+
+def by_several_sites(name: str, sets: Sequence[Site], draws: int) -> pd.DataFrame:
+    """Fit on the labelled set, and on draws of sites of different groups, and estimate others."""
+    _, of_boxes = priors_without(name)
+    quarter, priors = priors_of_quarters(name)
+    sites, parts = [of for of in sets if of.everywhere], []
+    fits = [(LABELLED, 0, [of for of in sets if of.name == LABELLED])]
+    for draw in range(draws):
+        order = np.random.default_rng(draw).permutation(len(sites))
+        of_groups = {sites[k].group: sites[k] for k in order[::-1]}  # the first of each group
+        drawn = [sites[k] for k in order if of_groups[sites[k].group] is sites[k]]
+        fits += [(str(n), draw, drawn[:n]) for n in SEVERAL]
+    for n_sites, draw, fitted in tqdm(fits, name):
+        try:
+            known, calibration = calibrated_rows(fitted, prior=of_boxes)
+        except InputError as error:
+            print(f"{[of.name for of in fitted]}: {error}")
+            continue
+        groups = {of.group for of in fitted}
+        new = [of for of in sites if of.group not in groups]
+        rows = pd.concat([evaluable(of, labelled_rows(of, calibration)) for of in new])
+        named = COMMON if n_sites == LABELLED else known["category"]
+        rows = rows[enough(rows) & rows["category"].isin(named)]
+        for k, prior in enumerate(priors):
+            own = rows[rows["group"].map(quarter) == k]
+            if len(own):
+                found = evaluated(known, own, prior).assign(group=own["group"].to_numpy())
+                parts.append(found.assign(sites=n_sites, draw=draw))
+    return pd.concat(parts, ignore_index=True)
+
+
+def several_sites_tables(estimates: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Tabulate errors by the number of sites of a fit, with the standard error of coverage.
+
+    The error is by the groups of the sites that are estimated, as all fits have these in common.
+    """
+    mean = estimates.groupby(["category_group", "detector"])["true"].transform("mean")
+    inside = 100.0 * estimates["true"].between(estimates["lower"], estimates["upper"])
+    for by in (["sites"], ["detector", "sites"]):
+        deviation = inside - inside.groupby([estimates[name] for name in by]).transform("mean")
+        keys = [estimates[name] for name in (*by, "group")]
+        squares = (deviation.groupby(keys).sum() ** 2).groupby(by).sum()
+        table = tabulated(estimates, by, "constant", mean)
+        table.insert(4, "error", np.sqrt(squares) / table["n"])
+        yield table
 
 
 def known_sites(name: str, sets: Sequence[Site], draws: int, *, together: bool) -> pd.DataFrame:
@@ -342,6 +400,7 @@ TABLES = {
     "boxes": box_tables,
     "one-site": one_site_tables,
     "known-site": known_site_tables,
+    "several-sites": several_sites_tables,
     "known-group": known_group_tables,
 }
 
