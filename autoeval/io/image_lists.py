@@ -44,6 +44,7 @@ _TIME = re.compile(  # year, month, day, hour, minute, second and its fraction, 
     re.IGNORECASE,
 )
 _DATE_DIGITS = re.compile(r"(?=.*[1-9])(\D*\d){8}").match  # not all 0, as tools write for none
+TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 ADDRESSES = ("coco_url", "path", "url")  # fields that may stand for `file_name`
 
 
@@ -86,7 +87,7 @@ def _is_new(folder: str, entered: set[str]) -> bool:
 
 
 def refuse_archive(path: Path) -> None:
-    """Refuse a zip archive, naming what it holds.
+    """Refuse an archive, of zip with what it holds, of tar by its name.
 
     Parameters
     ----------
@@ -98,6 +99,11 @@ def refuse_archive(path: Path) -> None:
     InputError
         If it is one.
     """
+    if path.is_file() and path.name.lower().endswith(TARS):
+        raise InputError(
+            f"{printable(path)} is a tar archive: unpack it, and name the folder that it becomes "
+            "or the file that is meant."
+        )
     if not (path.is_file() and zipfile.is_zipfile(path)):
         return
     with zipfile.ZipFile(path) as archive:
@@ -289,6 +295,7 @@ def read_image_list(
     if is_json(path):
         document = read_json(path, "list of images")
         return with_sizes(coco_images(path, document, warnings, numbers), path)
+    refuse_archive(path)
     names = listed_names(path)
     if is_pattern(path):
         names = [name for name in names if suffix_of(name) in IMAGE_SUFFIXES]

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import tarfile
 import zipfile
 from datetime import datetime
 from pathlib import Path
@@ -284,7 +285,20 @@ def test_linked_folders_are_searched(tmp_path):
     assert names_in(tmp_path / "site") == ["b.jpg", "more/a.jpg"]
 
 
-@pytest.mark.parametrize("read", [load_labels, find_images, read_predictions])
+READERS = [load_labels, find_images, read_predictions, read_image_list]
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("name", ["export.tar", "export.tar.gz", "EXPORT.TGZ"])
+def test_an_archive_of_tar_is_to_be_unpacked(read, name, tmp_path):
+    (tmp_path / "a.jpg").write_bytes(bytes(range(256)))
+    with tarfile.open(tmp_path / name, "w" if name.endswith("tar") else "w:gz") as file:
+        file.add(tmp_path / "a.jpg", "a.jpg")
+    with pytest.raises(InputError, match=r"is a tar archive: unpack it"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("read", READERS)
 def test_an_archive_is_never_unpacked_wherever_its_files_would_go(read, tmp_path):
     """Its names climb out of the folder, or are absolute."""
     outside = tmp_path / "outside.txt"

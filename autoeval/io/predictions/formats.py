@@ -201,7 +201,7 @@ def read_columns(path: Path) -> Content:
     in_lines = stem.endswith(LINES)
     is_text = 0 not in start[:4] and not magic.startswith(ZIP)
     if not is_text or not (in_lines or first in (b"[", b"{")):
-        raise _not_read(path, magic, start)
+        raise _not_read(path, start)
     if first == b"{" and not in_lines:
         with suppress(ValueError, RecursionError):
             in_lines = bool({"bbox", SIDES[0]} & set(json.loads(line)))
@@ -212,15 +212,15 @@ def read_columns(path: Path) -> Content:
     return content_of_document(read_json(path, "predictions file"), path)
 
 
-def _not_read(path: Path, magic: bytes, start: bytes) -> InputError:
+def _not_read(path: Path, start: bytes) -> InputError:
     """Make the refusal of a file that is of no format that is read, with what to do about it.
 
     Parameters
     ----------
     path : Path
         The file.
-    magic, start : bytes
-        What it begins with, as it is and without gzip.
+    start : bytes
+        What it begins with, without gzip.
     """
     name = printable(path)
     if path.suffix in CHECKPOINTS:
@@ -228,8 +228,7 @@ def _not_read(path: Path, magic: bytes, start: bytes) -> InputError:
             f"{name} is a dump for PyTorch. Expected COCO results: Detectron2's COCOEvaluator "
             "writes them beside instances_predictions.pth, as coco_instances_results.json."
         )
-    if magic.startswith(ZIP):
-        refuse_archive(path)
+    refuse_archive(path)
     if path.suffix in PICKLES:
         return InputError(
             f"{name} is a Python dump, as MMDetection's `tools/test.py --out` writes it. Expected "
