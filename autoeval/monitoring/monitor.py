@@ -152,7 +152,7 @@ def monitor_images(
     warnings = (*lost_warnings(*lost, index), *identity_warnings(detector.loaded))
     categories = replace(categories, words=shared.store.add_words(()))
     copies = copied_files(index)
-    warnings = (*warnings, *_copies_left_out(index["name"][copies], "bytes"))
+    warnings = (*warnings, *_copies_left_out(index["name"][copies], "exactly the bytes"))
     return _monitored(index[~copies], replace(shared, categories=categories), warnings)
 
 
@@ -211,7 +211,10 @@ def monitor_predictions(
     warnings = (*warnings, *categories.check(words))
     index = store.index()
     copies, named_again = copied_in_files(index, {file.name for file in files})
-    warnings = (*warnings, *_copies_left_out(index["name"][copies], "boxes or name"))
+    warnings = (
+        *warnings,
+        *_copies_left_out(index["name"][copies], "the name or exactly the boxes"),
+    )
     if named_again.any():
         again = index["name"][named_again]
         text = (
@@ -228,7 +231,7 @@ def monitor_predictions(
 def _copies_left_out(names: pd.Series, what: str) -> tuple[Notice, ...]:
     """Note which images are copies, and what they have in common; empty without any."""
     text = (
-        f"images with the time and the {what} of another of their site, left out: "
+        f"images with the time and {what} of another of their site, left out: "
         f"{len(names)} ({listed(names, most=2)})"
     )
     return (Notice("copies-left-out", text, severity="note"),) if len(names) else ()
