@@ -24,7 +24,11 @@ _BESIDE = (
     r"confidence|probability|score|rows?|columns?|cols|width|height|id|index|"
     r"\w*(?:visible|hidden|occluded)\w*"
 )
-_HIDDEN = r"\w*(?:hidden|occluded|covered|obscured)\w*"
+_HIDDEN = (  # "hidden_dots", "num_occluded"; not "unoccluded", "covered_area", "hidden_rows"
+    r"(?!\w*(?:un|non_?|not_?)(?:hidden|occluded|covered|obscured))"
+    r"(?!\w*(?:rows|columns|cols|positions|pixels|status)$)"
+    r"\w*(?:hidden|occluded|covered|obscured)(?:\w*(?:s|count|number|total))?"
+)
 _PLACES = (
     r"point\w*|bbox\w*|box\w*|coord\w*|location|position|center|centre|polygon|mask|x|y|x1|y1|"
     r"xmin|ymin"
@@ -212,7 +216,7 @@ def _said(value: Any, *, hidden: bool = False) -> tuple[str | None, int | None]:
     """Return a sentence with the count that a value states, or the number of places it lists."""
     if isinstance(value, dict):
         of_hidden = [n for key, n in value.items() if re.fullmatch(_HIDDEN, str(key), _FLAGS)]
-        if hidden and len(of_hidden) == 1 and not isinstance(of_hidden[0], (dict, list)):
+        if hidden and len(of_hidden) == 1 and not isinstance(of_hidden[0], (dict, list, bool)):
             return FINAL + ("unknown" if of_hidden[0] is None else str(of_hidden[0])), None
         for pattern in _COUNT_KEYS:
             for key, entry in value.items():

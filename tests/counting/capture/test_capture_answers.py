@@ -168,6 +168,13 @@ OF_HIDDEN = [  # with what is read where all objects are asked for
     ('{"visible": 9, "hidden": 3}', 3, None),
     ('{"hidden_count": null, "total": 12}', None, 12),
     ('{"fully_hidden": 1, "partly_hidden": 2, "answer": 3}', 3, 3),
+    # what is said of hidden objects, but is not how many there are
+    ('{"is_occluded": true, "count": 3}', 3, 3),
+    ('{"occluded_region": "top left", "covered_area": "40%", "count": 3}', 3, 3),
+    ('{"hidden_rows": 2, "answer": 6}', 6, 6),
+    ('{"occluded_object": "dot", "num_occluded": 3}', 3, 3),
+    ('{"unoccluded": 9, "occluded": 3, "total": 12}', 3, 12),
+    ('{"hidden_pattern": "grid 3x4", "hidden_dots": 3, "total": 12}', 3, 12),
     ("The total is 12; visible 9; so hidden = 3", 3, 12),
     ("Number of hidden dots = 12 - 9 = 3", 3, 3),
     ("The number of triangles hidden is 15 - 12 = 3.", 3, 3),
