@@ -485,12 +485,15 @@ def _read_texts(folder: Path, files: Sequence[Path]) -> GroundTruth:
 
 
 def _are_of_yolo(lines: Sequence[Sequence[float]]) -> bool:
-    """Whether all lines are a class and four shares of the image or more, as no point's are."""
+    """Whether all lines are a class and four shares of the image, as no point's are.
+
+    More of them are a polygon, or keypoints with how visible each is.
+    """
     return bool(lines) and all(
         len(line) >= 5
         and line[0] >= 0
         and line[0] % 1 == 0
-        and max(map(abs, line[1:])) <= MOST_SHARE
+        and max(map(abs, line[1:5])) <= MOST_SHARE
         for line in lines
     )
 

@@ -163,8 +163,9 @@ def test_yolo_labels_are_counted_and_have_no_points(tmp_path):
     (tmp_path / "a.txt").write_text("0 0.5 0.25 0.1 0.1\n1 0.5 0.5 0.2 1.001\n")
     (tmp_path / "b.txt").write_text("1 0.1 0.1 0.4 0.1 0.4 0.3\n")  # a polygon
     (tmp_path / "c.txt").write_text("")
+    (tmp_path / "d.txt").write_text("0 0.5 0.5 0.2 0.2 0.4 0.4 2 0.6 0.6 1\n")  # with keypoints
     truth = read_truth(tmp_path)
-    assert truth.counts == {"a": 2, "b": 1, "c": 0}
+    assert truth.counts == {"a": 2, "b": 1, "c": 0, "d": 1}
     assert all(image.points is None for image in truth.images.values())
     assert len(truth.notes) == 1
     (tmp_path / "b.txt").write_text("1 40 20 5 6 1 0\n")  # pixels: not all are shares
