@@ -247,9 +247,9 @@ def _read(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return all measured images by all classes, and the table of the file itself."""
     try:
-        table = _long_form(path, counting_set)
+        table = _long_form(path)
         if table is None:
-            table = pd.read_csv(path, index_col=0, dtype={0: str})
+            table = pd.read_csv(path, index_col=0, dtype={0: str}, sep=separator_of(path))
         table = table.astype(np.float64)
     except FileNotFoundError:
         raise InputError(f"No prediction file {path}: check the path.") from None
@@ -259,6 +259,7 @@ def _read(
             "of counts for each class; or the columns image, class and count."
         ) from None
     table.index = table.index.astype(str)
+    table = table.rename(index=match_ids(list(table.index), counting_set.by_id))
     twice = table.index[table.index.duplicated()].unique()
     if len(twice):
         raise InputError(f"{path}: images must have one row, these have more: {listed(twice)}.")
@@ -294,7 +295,7 @@ def _read(
     return whole.where(expected).replace([np.inf, -np.inf], np.nan), table
 
 
-def _long_form(path: Path, counting_set: CountingSet) -> pd.DataFrame | None:
+def _long_form(path: Path) -> pd.DataFrame | None:
     """Read a table with the columns image, class and count as images by classes, else None."""
     if path.suffix != ".parquet":  # which `read_long` alone reads
         header = pd.read_csv(path, nrows=0, sep=separator_of(path)).columns
@@ -302,9 +303,7 @@ def _long_form(path: Path, counting_set: CountingSet) -> pd.DataFrame | None:
         images, counts = {*ALIASES["id"]} & names, {*ALIASES["pred"], "count", "value"} & names
         if not (images and counts and names & {*CLASS_NAMES}):
             return None
-    table = read_long(path)["count"].unstack("class")
-    set_ids = match_ids(list(table.index), counting_set.by_id)
-    return table.rename(index=set_ids).rename_axis(index=None, columns=None)
+    return read_long(path)["count"].unstack("class").rename_axis(index=None, columns=None)
 
 
 def _mosaic_cells(counting_set: CountingSet) -> np.ndarray:

@@ -111,6 +111,15 @@ def test_a_table_of_image_class_and_count_is_read_like_the_authors_file(folder, 
         assert result.mosaics is None and result.measures()["NMN"] == expected.measures()["NMN"]
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("named", ["{}", "images/{}.png", "{}.jpg"])
+def test_images_by_classes_are_joined_as_rows_of_a_long_table_are(tmp_path, separator, named):
+    table = COUNTS.rename(index=lambda name: named.format(name.removesuffix(".jpg")))
+    table.iloc[::-1].to_csv(tmp_path / "mine.csv", sep=separator)
+    result = evaluate_table(tmp_path / "mine.csv", COUNTING_SET)
+    assert result.counts.equals(COUNTS) and result.notes == ()
+
+
 def test_what_the_file_lacks_is_not_measured(folder):
     """Neither a missing row nor a missing column of the own class is a failure of the model."""
     edit(folder, "Test1", lambda text: "".join(text.splitlines(True)[:-1]))
@@ -207,7 +216,7 @@ def test_rows_of_excluded_and_unknown_images(folder):
         (lambda text: text.replace("eggs", "egs"), "no class of test: egs"),
         (lambda text: text + "2.jpg,1,1,1\n", "these have more: 2.jpg"),
         (lambda text: text.replace("2.12", "two"), "Cannot read .*two"),
-        (lambda text: text.replace(".jpg", ".png"), "has no row for any image of test"),
+        (lambda text: text.replace(".jpg", "_b.jpg"), "has no row for any image of test"),
         (lambda text: "", "Cannot read"),
     ],
 )
