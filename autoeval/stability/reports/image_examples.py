@@ -50,10 +50,12 @@ def examples_report(
         for seed_set in task.load_seed_sets()
         for record in seed_set.images
     }
-    rows, pictures = [], []
+    rows, pictures, score_thr = [], [], observations.stability.score_thr
     for kind, chosen in (("least stable", unstable), ("most stable", stable)):
         for one in chosen:
             evidence = one.image.evidence
+            clean = evidence.clean.above(score_thr)  # stability compares no others
+            perturbed = [boxes.above(score_thr) for boxes in evidence.perturbed]
             rows.append(
                 {
                     "kind": kind,
@@ -61,19 +63,20 @@ def examples_report(
                     "image": evidence.image_id,
                     "stability": one.stability,
                     "mAP": one.mean_ap,
-                    "boxes": len(evidence.clean),
+                    "boxes": len(clean),
                     "true boxes": len(one.image.boxes),
                 }
             )
             picture = read_image(paths[one.source, evidence.image_id])
-            drawn = draw_boxes(picture, evidence.clean, evidence.perturbed)
+            drawn = draw_boxes(picture, clean, perturbed)
             label = f"{one.source}\nstability {one.stability:.2f}, mAP {one.mean_ap:.2f}"
             pictures.append((drawn, label))
     formats = {"stability": "{:.2f}", "mAP": "{:.2f}"}
     return StudyReport(
         "examples",
         "Images whose boxes stay put least and most",
-        f"At most {per_source} of a source, own images with at least {min_boxes} boxes. {LEGEND}.",
+        f"At most {per_source} of a source, own images with at least {min_boxes} boxes of a score "
+        f"over {score_thr:g}, which are compared and drawn. {LEGEND}.",
         picture_rows(pictures, f"least stable first, then most stable; {LEGEND}"),
         [Table("examples", pd.DataFrame(rows), formats=formats)],
         observations.warnings,

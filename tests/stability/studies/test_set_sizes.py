@@ -3,10 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from observations import found, image, observations, shaky_world, shaky_worlds
+from rectangles import rectangle_task
 
 from autoeval.errors import InputError
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
-from autoeval.stability.reports.image_examples import examples
+from autoeval.stability.reports.image_examples import examples, examples_report
 from autoeval.stability.studies.set_sizes import (
     StudySettings,
     size_of_sample_sets,
@@ -111,6 +112,24 @@ def test_examples_are_the_extremes_of_different_sources():
     assert unstable[0].stability == pytest.approx(0.2) and unstable[0].mean_ap == 1
     unstable, _ = examples(made, n_images=2, per_source=2, min_boxes=1)
     assert [e.image.evidence.image_id for e in unstable] == ["alone", "a40"]
+
+
+def test_examples_show_the_boxes_that_are_compared(tmp_path, monkeypatch):
+    """Three boxes over .05 before dropout and two after it; those under it are not drawn."""
+    boxes = np.array([[0.0, 0, 20, 20], [30, 0, 50, 20], [0, 30, 20, 50], [30, 30, 50, 50]])
+    clean, lost = found(boxes, np.array([0.9, 0.5, 0.06, 0.04])), np.array([0.9, 0.5, 0.04, 0.02])
+    made = image("1", clean, [found(boxes, lost), found(boxes, lost)], boxes)
+    drawn = []
+
+    def draw(picture, before, after):
+        drawn.append((len(before), [len(one) for one in after]))
+        return picture
+
+    monkeypatch.setattr("autoeval.stability.reports.image_examples.draw_boxes", draw)
+    task = rectangle_task(tmp_path, brightness=(250,), n_images=1)
+    report = examples_report(observations({("w0", "w0", "seed"): [made]}), task, most=1)
+    assert drawn == [(3, [2, 2])] * 2  # as the least and as the most stable one
+    assert report.parts[0].table["boxes"].tolist() == [3, 3]
 
 
 def test_no_image_with_enough_boxes():
