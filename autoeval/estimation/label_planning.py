@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import math
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -503,9 +503,10 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     images = [files.get(image.image_id, image) for image in pool.images]
     unreadable = str(site.row.get("unreadable") or "")
     nothing = (nothing_found_text(len(site), fit.target),) if site.nothing_found else ()
+    names = [image.file_name for image in site.boxes.images]
     planned = PlannedSite(
         priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
-        detector=site.detector or _fingerprint_of(site),
+        detector=site.detector or _fingerprint_of(site.boxes, names),
         blocks=blocks_of(images, frames=request.frames, known=blocks),
         reference_boxes=reference_boxes,
         right=right,
@@ -566,7 +567,7 @@ def plan_of_sample(fit: Planning, estimate: Estimate, labels: LabelSet) -> Label
     return plan_estimated(fit, estimate, PlanRequest(1, predicted=some))
 
 
-def _fingerprint_of(site: Site) -> str:
+def _fingerprint_of(boxes: Boxes, names: Sequence[str]) -> str:
     """Return a short name of the boxes of a site, where no detector is known.
 
     It changes with any box, with its score, word or image, but neither with the order in which
@@ -575,10 +576,12 @@ def _fingerprint_of(site: Site) -> str:
 
     Parameters
     ----------
-    site : Site
+    boxes : Boxes
+        Of a site.
+    names : sequence of str
+        File name of each image, by which images are ordered.
     """
-    boxes = site.boxes
-    image = image_ranks([image.file_name for image in boxes.images])[boxes.image]
+    image = image_ranks(names)[boxes.image]
     words = np.array([zlib.crc32(word.encode()) for word in boxes.categories])[boxes.label]
     # sums of a hash of each box, since to sort two million of them takes seconds
     hashed = np.zeros(len(boxes), np.uint64)
@@ -719,7 +722,10 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
         return f"{_site(plan.known)}, not {_site(site.known)}"
     if plan.group != site.group:
         return f"{_group(plan.group)}, not {_group(site.group)}"
-    if plan.detector != (site.detector or _fingerprint_of(site)):
+    # by the names of the plan, which are ids where it was made without a list of images
+    planned_as = {image.image_id: image.file_name for image in plan.found.images}
+    called = [planned_as.get(image.image_id, image.file_name) for image in site.boxes.images]
+    if plan.detector != (site.detector or _fingerprint_of(site.boxes, called)):
         if site.detector:
             return "another detector"
         return "other boxes: another site with images of the same names, or another detector"

@@ -132,6 +132,26 @@ def test_images_with_new_ids_and_their_names_take_the_plan(world, tmp_path, turn
     assert estimates[0].value == pytest.approx(estimates[1].value, abs=5e-4)
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_plan_made_with_a_list_of_images_is_taken_without_one_and_the_reverse(
+    world, tmp_path, first
+):
+    """Without one images are named by their ids, in the order of which names may not be."""
+    (path,) = site_predictions(world, "strong")
+    images = json.loads(Path(site_labels(world)).read_text())["images"]
+    new = {image["id"]: len(images) - k for k, image in enumerate(images)}
+    boxes = [{**b, "image_id": new[b["image_id"]]} for b in json.loads(Path(path).read_text())]
+    named = {"images": [{**image, "id": new[image["id"]]} for image in images]}
+    drawn = []
+    for n, given in ((10, named if first else None), (12, None if first else named)):
+        plan = plan_labels(world / "strong", boxes, n=n, images=given, work_dir=tmp_path)
+        drawn.append(plan.drawn.tolist())
+    assert drawn[1][:10] == drawn[0]
+    other = [{**boxes[0], "image_id": boxes[-1]["image_id"]}, *boxes[1:]]
+    with pytest.raises(InputError, match="a plan for other boxes"):
+        plan_labels(world / "strong", other, n=14, images=named, work_dir=tmp_path)
+
+
 def test_blocks_of_time_of_the_boxes_are_those_of_the_plan(world, tmp_path):
     """As a file of `autoeval detect` has them, which knows of frames but not what they are of."""
     strong = AccuracyEstimator.load(world / "strong/estimator.parquet")
