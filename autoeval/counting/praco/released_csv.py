@@ -246,11 +246,15 @@ def _read(
     path: Path, counting_set: CountingSet, warnings: list[str], *, mosaics: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return all measured images by all classes, and the table of the file itself."""
+    if path.suffix in (".json", ".jsonl"):  # as CSV, one line of a column for each value
+        raise InputError(f"{path} is JSON: expected CSV or Parquet of image, class and count.")
     try:
         table = _long_form(path)
         if table is None:
             table = pd.read_csv(path, index_col=0, dtype={0: str}, sep=separator_of(path))
         table = table.astype(np.float64)
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(f"No prediction file {path}: check the path.") from None
     except (OSError, ValueError) as error:

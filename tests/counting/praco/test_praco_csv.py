@@ -226,6 +226,16 @@ def test_refused_files(folder, change, message):
         evaluate_files(folder, "DAVE", COUNTING_SET)
 
 
+def test_refused_tables(tmp_path):
+    """A list of records was read for minutes as a header of 34,510 columns."""
+    (tmp_path / "m.json").write_text('[{"image": "2.jpg", "class": "eggs", "count": 1}]')
+    with pytest.raises(InputError, match=r"m\.json is JSON"):
+        evaluate_table(tmp_path / "m.json", COUNTING_SET)
+    (tmp_path / "m.csv").write_text("image,class,count\n" + 2 * "2.jpg,eggs,1\n")
+    with pytest.raises(InputError, match=r"^[^:]*m\.csv: 1 rows come twice: 2\.jpg eggs\.$"):
+        evaluate_table(tmp_path / "m.csv", COUNTING_SET)
+
+
 def test_missing_files(folder):
     (folder / "Inference_Test2_Lower_DAVE_test.csv").unlink()
     with pytest.raises(InputError, match="needs its other half, Inference_Test2_Lower"):
