@@ -203,6 +203,7 @@ def monitor_predictions(
     looks = estimator.known_looks()
     reader = ResultsReader(predictions, looks, Clock(time_form), shared.settings.depth)
     files = find_results(predictions.path, reference=reference, image_list=images_list)
+    gone = store.gone_since({file.name for file in files})
     warnings, of_files, blocks = read_results(files, reader, store)
     for floor in {of_site["floor"] for of_site in of_files.values()}:
         estimator.check_reference(reference is not None, floor)
@@ -210,7 +211,7 @@ def monitor_predictions(
     categories = replace(shared.categories, words=words)
     warnings = (*warnings, *categories.check(words))
     index = store.index()
-    copies, named_again = copied_in_files(index, {file.name for file in files})
+    copies, named_again = copied_in_files(index, gone)
     warnings = (
         *warnings,
         *_copies_left_out(index["name"][copies], "the name or exactly the boxes"),
@@ -218,7 +219,7 @@ def monitor_predictions(
     if named_again.any():
         again = index["name"][named_again]
         text = (
-            f"without a time, of files that are gone, and named as others of their site: "
+            f"without a time, of files that are gone, and named in files read since: "
             f"{counted(len(again), 'image')} ({listed(again, most=2)}). If they are the same, they "
             "count twice: give their files the names that they had, or start again with another "
             "--work-dir"

@@ -131,7 +131,7 @@ def copied_files(index: pd.DataFrame) -> pd.Series:
     return index.assign(stamp=content).duplicated(["site", "taken", "stamp"]) & content.notna()
 
 
-def copied_in_files(index: pd.DataFrame, there: Collection[str]) -> tuple[pd.Series, pd.Series]:
+def copied_in_files(index: pd.DataFrame, gone: Mapping[str, float]) -> tuple[pd.Series, pd.Series]:
     """Return which images of results files are copies of others, and which may be, (N,) bool each.
 
     Copies have the boxes of an image that another file had, at the same site, with the same time
@@ -139,30 +139,31 @@ def copied_in_files(index: pd.DataFrame, there: Collection[str]) -> tuple[pd.Ser
     `autoeval.io.predictions.covered_images.copies`. Those without a box look alike: two of one time
     are copies where the other images show that their files are.
 
-    An image of a file that is gone counts by its boxes in another file that names one so, at its
-    site and time: the file was given another name. Without a time it may be another image.
+    An image of a file that is gone counts by its boxes in a file that was read since, if this names
+    one so, at its site and time: the file was given another name. Files that were there together,
+    as those of two cameras, may name images alike. Without a time it may be another image.
 
     Parameters
     ----------
     index : DataFrame
         N rows of `MonitorStore.index`, with the name of each file behind its stamp.
-    there : collection of str
-        Names of the files that are there.
+    gone : mapping of str to float
+        Since when files are gone, see `MonitorStore.gone_since`.
     """
     parts = index["stamp"].str.split(" ", n=1)
     content, file = parts.str[0], parts.str[1].fillna("")
-    gone, timed = ~file.isin(there), index["taken"].notna()
+    timed, since = index["taken"].notna(), file.map(dict(gone)).astype(float)
     names = [name.removeprefix(f"{of}/") for name, of in zip(index["name"], file, strict=True)]
     named = index[["site", "taken"]].assign(name=names)
-    # those of files that are there stand before others, and of these the latest
-    renamed = gone & timed & pd.concat([named[~gone], named[gone][::-1]]).duplicated()
+    named_so, read = named.groupby([*named], dropna=False).ngroup(), index["observed_s"]
+    renamed = timed & (read.groupby(named_so).transform("max") > since)
     first = file.mask(renamed).groupby([index["site"], content]).transform("first")
     other = (file != first) & ~renamed
     copies = index["found"] & other
     of_files = pd.Series(map(frozenset, zip(first, file, strict=True)), index.index, dtype=object)
     copies |= renamed | (timed & other & of_files.isin(of_files[copies]))
-    named_again = named[~copies].duplicated(keep=False).reindex(index.index, fill_value=False)
-    return copies, gone & named_again
+    named_again = read.mask(copies).groupby(named_so).transform("max") > since
+    return copies, ~copies & named_again
 
 
 def box_rows(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -388,6 +389,27 @@ class MonitorStore:
         with self._transaction() as db:
             rows = db.execute("SELECT name, stamp, note FROM files").fetchall()
         return {name: {"stamp": stamp, **json.loads(note)} for name, stamp, note in rows}
+
+    def gone_since(self, there: Collection[str]) -> dict[str, float]:
+        """Note which results files are gone, and return since when, in seconds, by name.
+
+        Parameters
+        ----------
+        there : collection of str
+            Names of the files that are there now, before those that are new are read.
+        """
+        with self._transaction(writing=True) as db:
+            rows = db.execute("SELECT name, note FROM files").fetchall()
+            notes = {name: json.loads(note) for name, note in rows}
+            for name, note in notes.items():
+                if name in there and "gone_s" in note:
+                    del note["gone_s"]
+                elif name not in there and "gone_s" not in note:
+                    note["gone_s"] = time.time()
+                else:
+                    continue
+                db.execute("UPDATE files SET note = ? WHERE name = ?", (json.dumps(note), name))
+        return {name: note["gone_s"] for name, note in notes.items() if "gone_s" in note}
 
     def windows(self, made_with: str) -> dict[tuple[str, str], tuple[str, dict[str, Any]]]:
         """Return the windows that were computed and kept.

@@ -12,6 +12,7 @@ import autoeval
 from autoeval.cli import main
 from autoeval.estimation import given as given_boxes
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.monitoring.monitor_store import MonitorStore
 
 WORDS = ["thing 0", "thing 1", "thing 2"]
 CATEGORY = f"thing={','.join(WORDS)}"
@@ -245,6 +246,19 @@ def test_files_of_two_cameras_of_a_site_may_name_images_alike(site, boxes, monit
     assert monitor("--depth", "1", "--by", "day", predictions="days") == 0
     rows = pd.read_parquet(site / "work" / "windows.parquet")
     assert rows["n_images"].sum() == 120
+    # the next week's files in place of these: one of the two cameras was taken for the other
+    for name, own in (("left", "roof"), ("right", "north/gate")):
+        (folder / f"{name}.json").unlink()
+        later = document([boxes[own]], times=lambda k: hourly(k).replace("-03-", "-04-"))
+        (folder / f"{name}-2.json").write_text(json.dumps(later))
+    assert monitor("--depth", "1", "--by", "day", predictions="days") == 0
+    rows = pd.read_parquet(site / "work" / "windows.parquet")
+    assert rows["n_images"].sum() == 240
+    # a file that comes back is gone no more
+    (folder / "left.json").write_text(json.dumps(document([boxes["roof"]], times=hourly)))
+    assert monitor("--depth", "1", "--by", "day", predictions="days") == 0
+    gone = MonitorStore(site / "work").gone_since({"rig/left", "rig/left-2"})
+    assert {*gone} == {"rig/right", "rig/right-2"}
 
 
 def test_one_time_for_all_images_is_that_of_the_export(site, boxes, monitor, capsys):
