@@ -17,6 +17,7 @@ DENSITY = "density"
 POINTS = "points"
 TEXT = "text"
 SUM_TOLERANCE = 0.05  # of the count, by which the sum of its density map may differ from it
+ARRAYS = ("density", "points", "boxes", "scores")  # of a result, which may be tensors
 MOST_APART = 0.5  # objects, of a count and the number of points, or the sum of a map
 _WIDEST_TABLE = 5  # columns, of xyxy with a score: whatever a counter returns so is no density map
 __all__ = ["CountResult", "Counter"]
@@ -142,8 +143,8 @@ def as_result(answer: Any, name: str, context: Context = None) -> CountResult:
     answer : CountResult, float, array-like, str or None
         A number; points (N, 2) as xy in pixels, none for an empty array; a density map (H, W) whose
         sum is the count, more than 5 wide (6 with no value over 1; narrower ones as a
-        `CountResult`); the text of an answer; None for a skipped one. A density map may be a tensor
-        and have leading dimensions of 1.
+        `CountResult`); the text of an answer; None for a skipped one. All arrays may be tensors,
+        and a density map may have leading dimensions of 1.
     name : str
         Of the counter, for messages.
     context : mapping, optional
@@ -157,6 +158,11 @@ def as_result(answer: Any, name: str, context: Context = None) -> CountResult:
         many as it counts, to half an object, or malformed.
     """
     if isinstance(answer, CountResult):
+        arrays: dict[str, Any] = {kind: getattr(answer, kind) for kind in ARRAYS}
+        tensors = {kind: array for kind, array in arrays.items() if hasattr(array, "detach")}
+        if tensors:  # maybe on an accelerator
+            held = {kind: array.detach().cpu().numpy() for kind, array in tensors.items()}
+            answer = replace(answer, **held)
         _check_places(answer, name)
         return _with_map(answer, name) if answer.density is not None else answer
     facts = dict(context or {})
@@ -233,10 +239,7 @@ def _check_places(result: CountResult, name: str) -> None:
 
 
 def _with_map(result: CountResult, name: str) -> CountResult:
-    density: Any = result.density
-    if hasattr(density, "detach"):
-        density = density.detach().cpu()
-    density = _plane(np.asarray(density, np.float64), name)
+    density = _plane(np.asarray(result.density, np.float64), name)
     total = density.sum()
     if np.isfinite(result.count) and not (
         abs(total - result.count) <= max(MOST_APART, SUM_TOLERANCE * abs(result.count))

@@ -294,6 +294,17 @@ def test_points_as_many_as_the_count_are_taken(result):
     assert as_result(result, "mine") is result
 
 
+@pytest.mark.parametrize("kind", ["points", "boxes"])
+def test_places_and_scores_of_a_result_may_be_tensors_of_a_network(kind):
+    """As of a forward pass with gradients, or on an accelerator, which NumPy refuses to take."""
+    places = torch.tensor([[2.0, 4.0, 4.0, 8.0]], requires_grad=True)
+    places = places if kind == "boxes" else places[:, 1:3]
+    scores = torch.tensor([0.5], requires_grad=True)
+    result = as_result(CountResult(1, scores=scores, **{kind: places}), "mine")
+    assert result.centres.tolist() == ([[3, 6]] if kind == "boxes" else [[4, 4]])
+    assert np.asarray(result.scores).tolist() == [0.5]
+
+
 def test_a_function_may_take_the_context():
     counter = FunctionCounter(lambda image, prompt, context: len(context["image_id"]), name="f")
     assert counter.count(IMAGE, "x", {"image_id": "abc"}).count == 3
