@@ -244,16 +244,22 @@ class Predictions:
         Parameters
         ----------
         site : str
-            Its name; references are its files in the folders of `reference`, see `file_of`.
+            Its name.
         path : Path
-            Its file.
+            Its file; references are those of equal name in the folders of `reference`, or else
+            those of the site there, see `file_of`.
 
         Raises
         ------
         InputError
-            If a folder of `reference` has no file of the site, or several.
+            If a folder of `reference` has no file of the site, or several in other formats or
+            folders below it.
         """
-        references = [file_of(site, Path(reference)) for reference in self.references]
+        folders = map(Path, self.references)
+        references = [
+            same if (same := folder / path.name).is_file() else file_of(site, folder)
+            for folder in folders
+        ]
         return replace(self, path=path, reference=references or None)
 
     @property

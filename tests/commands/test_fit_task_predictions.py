@@ -153,6 +153,10 @@ def test_references_of_a_task_may_be_in_another_format_than_the_predictions(tmp_
         fit("lines")
     (tmp_path / "lines/dawn.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     assert "reference_ap" in fit("json") and fit("lines").equals(fit("json"))
+    # what lies below the folder of a file of equal name is another detector's
+    (tmp_path / "json/of another").mkdir()
+    (tmp_path / "json/of another/dawn.json").write_text("[]")
+    assert fit("json").equals(fit("lines"))
 
 
 @pytest.mark.parametrize("mapping", [{}, {"thing 1": "easy", "thingy": "hard"}, {"thing 1": "x"}])
