@@ -206,21 +206,17 @@ def test_a_single_block_leaves_the_estimate_without_labels():
     assert outlook.half_width(9) == 0
 
 
-def test_the_law_at_a_threshold_is_the_variance_of_independent_boxes_and_misses():
-    """By simulation: some three boxes an image, each right in .6 of cases, and 1.2 misses."""
-    n, right, missed = 4000, 0.6, 1.2
-    rng = np.random.default_rng(0)
-    n_boxes = rng.poisson(3, n)
-    hits = rng.binomial(n_boxes, right)
-    counts = np.array([hits, n_boxes, hits + rng.poisson(missed, n)], float)
+def plan_at_threshold(likely, objects, image, measures, mixing):
+    """Return a plan for boxes of these probabilities on these images, all over a threshold of .3.
+
+    `objects` are those that are expected in each image.
+    """
+    n = len(objects)
     images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(n))
-    at = np.repeat(np.arange(n), n_boxes)
-    corners = np.tile([0.0, 0, 9, 9], (len(at), 1))
-    found = Boxes(images, ("car",), at, np.zeros(len(at), int), corners, np.full(len(at), 0.9))
-    likely = right + rng.normal(0, 0.01, len(at))  # so that the prediction varies
-    mixing = MixingWeights({MODEL: 1.0}, VariancePrior(1.0, 0.0), 0.5)  # and says nothing
-    plan = LabelPlan(
-        found,
+    corners = np.tile([0.0, 0, 9, 9], (len(image), 1))
+    label, scores = np.zeros(len(image), int), np.full(len(image), 0.9)
+    return LabelPlan(
+        Boxes(images, ("car",), image, label, corners, scores),
         ByImage.unknown(1, 3, n),
         holding=np.ones((2, 1)),
         sequence=np.arange(n),
@@ -231,13 +227,27 @@ def test_the_law_at_a_threshold_is_the_variance_of_independent_boxes_and_misses(
         mixing=mixing,
         small_sample_bias=0.0,
         priors={},
-        target="f1@0.3",
+        target=f"{measures[0]}@0.3",
         level=0.9,
         detector="by hand",
         probabilities=likely,
-        objects=ByImage.of([np.bincount(at, likely, n)[None] + missed], n),
-        points={"precision": mixing, "f1": mixing},
+        objects=ByImage.of([objects[None]], n),
+        points=dict.fromkeys(measures, mixing),
     )
+
+
+def test_the_law_at_a_threshold_is_the_variance_of_independent_boxes_and_misses():
+    """By simulation: some three boxes an image, each right in .6 of cases, and 1.2 misses."""
+    n, right, missed = 4000, 0.6, 1.2
+    rng = np.random.default_rng(0)
+    n_boxes = rng.poisson(3, n)
+    hits = rng.binomial(n_boxes, right)
+    counts = np.array([hits, n_boxes, hits + rng.poisson(missed, n)], float)
+    at = np.repeat(np.arange(n), n_boxes)
+    likely = right + rng.normal(0, 0.01, len(at))  # so that the prediction varies
+    mixing = MixingWeights({MODEL: 1.0}, VariancePrior(1.0, 0.0), 0.5)  # and says nothing
+    objects = np.bincount(at, likely, n) + missed
+    plan = plan_at_threshold(likely, objects, at, ("precision", "f1"), mixing)
     for measure in ("precision", "f1"):
         value = value_of(measure, counts)
         prior = {f"{measure}@0.3": ValueWithError(value, 0.1)}
@@ -249,30 +259,8 @@ def test_the_law_at_a_threshold_is_the_variance_of_independent_boxes_and_misses(
 def test_a_forecast_at_a_threshold_lies_between_the_law_of_shares_and_the_prediction():
     """By hand: six images with a box and an object each, of probability .9 and .1 in turn."""
     n, likely = 6, np.tile([0.9, 0.1], 3)
-    images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(n))
-    corners = np.tile([0.0, 0, 9, 9], (n, 1))
-    label, scores = np.zeros(n, int), np.full(n, 0.9)
-    found = Boxes(images, ("car",), np.arange(n), label, corners, scores)
     mixing = MixingWeights({MODEL: 1.0}, VariancePrior(2.0, DOF), 0.5)
-    plan = LabelPlan(
-        found,
-        ByImage.unknown(1, 3, n),
-        holding=np.ones((2, 1)),
-        sequence=np.arange(n),
-        n=2,
-        seed=0,
-        order=BY_CHANCE,
-        blocks=np.arange(n),
-        mixing=mixing,
-        small_sample_bias=0.0,
-        priors={},
-        target="precision@0.3",
-        level=0.9,
-        detector="by hand",
-        probabilities=likely,
-        objects=ByImage.of([np.ones((1, n))], n),
-        points={"precision": mixing},
-    )
+    plan = plan_at_threshold(likely, np.ones(n), np.arange(n), ("precision",), mixing)
     of_prediction = 2.0 * 0.4**2 * 6 / 5  # the influence is .4 and -.4
     of_shares = 0.25 * 11 / 12  # one box an image, without a label-free estimate
     assert plan.outlook.per_image.variance == pytest.approx((of_prediction * of_shares) ** 0.5)
