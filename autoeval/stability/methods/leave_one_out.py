@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,7 +154,8 @@ class BenchResult:
     absent : mapping of str to str
         Why a method has no results, such as a score that the detector cannot give.
     coverage : mapping of str to float
-        Share of (source, repeat) whose true value lies in the interval; NaN without any.
+        Share of (source, repeat) whose true value lies in the interval, over the repeats that can
+        be fitted alone; NaN without any.
     """
 
     results: Mapping[str, LeaveOneSourceOut]
@@ -262,14 +264,16 @@ def bench(
     for method in methods:
         try:
             results[method] = leave_one_source_out(table, method, target=target, level=level)
-            inside = []
-            for _, repeat in table.groupby("repeat"):
+        except InputError as error:
+            absent[method] = str(error)
+            continue
+        inside = []
+        for _, repeat in table.groupby("repeat"):
+            with suppress(InputError):  # a score that is the same everywhere in this repeat alone
                 alone = leave_one_source_out(repeat, method, target=target, level=level)
                 rows = alone.per_source[alone.per_source["lower"].notna()]
                 inside += rows["true"].between(rows["lower"], rows["upper"]).tolist()
-            coverage[method] = float(np.mean(inside)) if inside else float("nan")
-        except InputError as error:
-            absent[method] = str(error)
+        coverage[method] = float(np.mean(inside)) if inside else float("nan")
     if not results:
         raise InputError("No method can be evaluated. " + " ".join(dict.fromkeys(absent.values())))
     return BenchResult(results, absent, coverage)

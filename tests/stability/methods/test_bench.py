@@ -76,6 +76,18 @@ def test_coverage_is_over_sources_and_repeats():
     assert result.coverage["constant"] == np.mean(inside)
 
 
+def test_a_repeat_whose_score_is_the_same_everywhere_has_no_coverage():
+    """No line can be fitted on it alone; with the others the method is evaluated."""
+    table = score_table()
+    first = table["repeat"] == 0
+    table = table.assign(bos=table["bos"].mask(first, 1.0))
+    result = bench(table, ["bos", "constant"])
+    assert set(result.results) == {"bos", "constant"} and not result.absent
+    assert result.coverage["bos"] == bench(table[~first], ["bos"]).coverage["bos"]
+    text = compare_methods({"table": table}, ["bos", "constant"]).text
+    assert "| bos |" in text and "Not evaluated" not in text
+
+
 def test_a_method_without_its_scores_is_named_and_the_others_go_on():
     result = bench(score_table(), ["energy", "ac"])
     assert list(result.results) == ["ac"]
