@@ -73,7 +73,7 @@ class PartialPooling:
         self.method = method
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Fit on rows of categories; those without a finite target are left out.
+        """Fit on rows of categories; those without a finite target, or any score, are left out.
 
         Parameters
         ----------
@@ -90,7 +90,11 @@ class PartialPooling:
         rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
         if not len(rows):
             raise InputError(f"Expected categories with finite {target} but none has any.")
-        self.common_: Method = make_method(self.method).fit(rows, target)
+        # A set in which a category is not found speaks for no threshold of its scores.
+        method = make_method(self.method)
+        features = [name for name in method.features if name in rows]
+        scored = np.asarray(np.isfinite(rows.matrix(features)).any(axis=1))
+        self.common_: Method = method.fit(rows.where(scored) if scored.any() else rows, target)
         seeds = rows.of_kind(SEED)
         errors = seeds[target].astype(np.float64) - self.common_.predict(seeds)
         names = ["category", "source"]

@@ -17,6 +17,7 @@ from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.score_rows import Rows
 from autoeval.stability.passes.presets import ScoredSettings
 from autoeval.stability.passes.tally import Tally
+from autoeval.stability.scores.base import feature_names
 from autoeval.stability.scores.box_stability import StrictBoxStability
 
 OFFSET = {"car": 0.1, "person": -0.1, "van": 0.0}
@@ -189,6 +190,26 @@ def test_a_category_without_any_box_says_nothing_and_harms_nothing():
     (row,) = tallied(("car", "ghost"), (found, found)).rows()
     assert row["ac/car"] == pytest.approx(0.9)
     assert np.isnan(row["ac/ghost"]) and np.isnan(row["mAP/ghost"])
+
+
+def test_a_category_that_is_often_not_found_leaves_thresholds_to_the_others():
+    """mAP is .2 + .5 ps@.50 wherever there is a box; vans are found at none of four sources."""
+    table, rng = score_table(), np.random.default_rng(1)
+    for name in ("", *(f"/{category}" for category in OFFSET)):
+        share = rng.uniform(0.2, 0.8, len(table))
+        columns = {f"{feature}{name}": 0.0 for feature in feature_names("ps")}
+        columns |= {f"ps@0.50{name}": share, f"mAP{name}": 0.2 + 0.5 * share}
+        table = table.assign(**columns)
+    lost = table["source"].isin(["s0", "s1", "s2", "s3"])
+    names = [f"{feature}/van" for feature in feature_names("ps")]
+    table.loc[lost, names], table.loc[lost, "mAP/van"] = np.nan, 0.0
+    asked = {"repeat": 0, "n_images": 50} | dict.fromkeys(feature_names("ps"), 0.5)
+    asked |= {f"{n}/{c}": 0.4 for n in feature_names("ps") for c in ("car", "person")}
+    asked |= dict.fromkeys(names, np.nan)
+    estimate = PublishedEstimator("ps").fit(table).predict_rows(pd.DataFrame([asked]))
+    assert estimate.value == pytest.approx(0.45)
+    by_category = {name: found["value"] for name, found in estimate.per_category.items()}
+    assert by_category == pytest.approx({"car": 0.4, "person": 0.4, "van": np.nan}, nan_ok=True)
 
 
 def test_a_category_without_an_estimate_or_an_interval_says_why():
