@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.accuracy.measures import find_target
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import sources
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, spearman
@@ -22,10 +21,9 @@ from autoeval.runtime.progress import progress_bar
 from autoeval.stability.methods import methods
 from autoeval.stability.methods.registry import make_method
 from autoeval.stability.methods.score_rows import (
-    check_score_table,
     groups_of,
+    of_labelled_sources,
     sample_rows,
-    seed_rows,
 )
 from autoeval.stability.methods.source_regression import (
     AnyRegression,
@@ -66,11 +64,7 @@ def leave_one_source_out(
     InputError
         If there are fewer than `MIN_SOURCES` groups, or the table lacks what the method reads.
     """
-    find_target(target)
-    check_score_table(table, (target,))
-    own_rows = seed_rows(table[["source", "kind", target]])
-    labelled = own_rows.loc[np.isfinite(own_rows[target]), "source"]
-    table = table[table["source"].isin(labelled)]
+    table = of_labelled_sources(table, target)
     names = sources(table)
     group_of = groups_of(table)
     different = dict.fromkeys(group_of.values())

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 
-from autoeval.accuracy.measures import Target
+from autoeval.accuracy.measures import Target, find_target
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import REQUIRED, sources, stack_categories
 from autoeval.model.pair_table import SAMPLE, SEED
@@ -145,6 +145,28 @@ def groups_of(table: pd.DataFrame) -> dict[str, str]:
         if str(name) not in group_of:
             group_of[str(name)] = str(name if pd.isna(group) else group)
     return group_of
+
+
+def of_labelled_sources(table: pd.DataFrame, target: str) -> pd.DataFrame:
+    """Keep the sources whose own images have an accuracy: others cannot be evaluated.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A score table.
+    target : str
+        Column of the accuracy; of one category not all sources may have it.
+
+    Raises
+    ------
+    InputError
+        If there is no such target, or the table lacks it or what every table has.
+    """
+    find_target(target)
+    check_score_table(table, (target,))
+    own_rows = seed_rows(table[["source", "kind", target]])
+    labelled = own_rows.loc[np.isfinite(own_rows[target]), "source"]
+    return table[table["source"].isin(labelled)]
 
 
 def of_category(table: pd.DataFrame, target: str) -> tuple[pd.DataFrame, str]:

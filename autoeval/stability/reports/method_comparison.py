@@ -14,7 +14,7 @@ from autoeval.report.fit import METHOD_FORMATS, method_rows
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.runtime.files import write_table, write_text
 from autoeval.stability.methods.leave_one_out import BenchResult, bench
-from autoeval.stability.methods.score_rows import of_category
+from autoeval.stability.methods.score_rows import of_category, of_labelled_sources
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ def compare_methods(
     for name, table in scores.items():
         rows, plain = of_category(table, target)
         result = bench(rows, methods, target=plain, level=level)
-        text, tables[name] = _part(name, table, result, described)
+        evaluated = of_labelled_sources(rows, plain)
+        text, tables[name] = _part(name, evaluated, result, described)
         parts.append(text)
         results.append(result)
     shared = [m for m in results[0].results if all(m in result.results for result in results)]

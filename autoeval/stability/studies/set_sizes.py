@@ -26,6 +26,7 @@ from autoeval.stability.methods.score_rows import (
     Rows,
     check_score_table,
     groups_of,
+    of_labelled_sources,
     sample_rows,
 )
 from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
@@ -62,6 +63,7 @@ def size_of_meta_set(
     DataFrame
         ``sample_sets``, ``method``, and the columns of `StudySettings.summarise`.
     """
+    table = of_labelled_sources(table, settings.target)
     rows, names = settings.rows(table), sources(table)
     groups = [groups_of(table)[name] for name in names]
     counts = sample_rows(table).groupby("source")["sample_set"].nunique().reindex(names)
@@ -134,6 +136,7 @@ def dropout_repeats(table: pd.DataFrame, settings: StudySettings) -> pd.DataFram
     InputError
         If the table has a single repeat.
     """
+    table = of_labelled_sources(table, settings.target)
     rows, names = settings.rows(table), sources(table)
     groups = [groups_of(table)[name] for name in names]
     n_repeats = len(np.unique(rows["repeat"]))
@@ -212,8 +215,9 @@ def size_of_sample_sets(
     _refuse_category(settings.target)
     samples = observations.of_kind(SAMPLE)
     sizes = _choose_sizes(sizes, SAMPLE_SIZES, samples)
-    seeds = whole_sets(observations.of_kind(SEED))
+    seeds = of_labelled_sources(whole_sets(observations.of_kind(SEED)), settings.target)
     parts = subset_table(samples, sizes, draws=draws, seed=settings.seed)
+    parts = parts[parts["source"].isin(seeds["source"])]
     settings.rows(pd.concat([seeds, parts]))
     names = sources(seeds)
     groups = [groups_of(seeds)[name] for name in names]
@@ -269,8 +273,10 @@ def size_of_test_set(
     _refuse_category(settings.target)
     seeds = observations.of_kind(SEED)
     sizes = _choose_sizes(sizes, TEST_SIZES, seeds)
-    full, target = whole_sets(observations), settings.target
+    target = settings.target
+    full = of_labelled_sources(whole_sets(observations), target)
     parts = subset_table(seeds, sizes, draws=draws, seed=settings.seed)
+    parts = parts[parts["source"].isin(full["source"])]
     settings.rows(full)
     truth = full[full["kind"] == SEED].groupby("source")[target].first()
     site_truth, group_of = parts["source"].map(truth), groups_of(full)

@@ -38,6 +38,14 @@ def test_scores_are_those_of_the_category(target):
         assert report.parts[0].table["error"].to_numpy() == pytest.approx(0, abs=1e-9)
 
 
+def test_sources_without_the_category_are_not_counted():
+    table = table_of_two_categories()
+    table["mAP/van"] = table["mAP/van"].mask(table["source"] == "s0")
+    compared = compare_methods({"t": table}, ["bos"], target="mAP/van")
+    assert "3 sources, 9 sample sets, 2 dropout repeats" in compared.text
+    assert {"s1", "s2", "s3"} <= set(compared.tables["t"]) and "s0" not in compared.tables["t"]
+
+
 def test_a_category_that_is_not_there_is_named():
     with pytest.raises(InputError, match="mAP/ghost"):
         compare_methods({"t": table_of_two_categories()}, ["bos"], target="mAP/ghost")

@@ -139,3 +139,14 @@ def test_a_source_without_labels_leaves_the_constant_of_the_others():
     # each world against the others: .3 .5 .6 .8; medians of three are .6 .6 .5 .5
     assert result["error"].tolist() == pytest.approx([0.2, np.mean([0.3, 0.1, 0.1, 0.3])])
     assert result["sources"].tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("study", [dropout_repeats, size_of_meta_set])
+def test_a_source_without_labels_is_no_estimate_that_is_missing(study):
+    table = score_table({**WORLDS, "unlabelled": 0.4}, repeats=2, bos=noisy())
+    table["mAP"] = table["mAP"].mask(table["source"] == "unlabelled")
+    result = study(table, StudySettings(["bos", "constant"]))
+    assert set(result["sources"]) == {4} and set(result["no_estimate"]) == {0}
+    two = table.assign(mAP=table["mAP"].mask(table["source"].isin(["a", "b"])))
+    with pytest.raises(InputError, match="at least 3 sources"):
+        study(two, StudySettings(["constant"]))

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from observations import found, image, observations, shaky_world, shaky_worlds
 from rectangles import rectangle_task
@@ -89,6 +90,22 @@ def test_scores_that_boxes_do_not_give():
 def test_the_accuracy_of_one_category_is_not_estimated_by_scores_of_all(study):
     with pytest.raises(InputError, match="of all categories together but got mAP/car"):
         study(shaky_worlds(), StudySettings(["bos"], "mAP/car"))
+
+
+@pytest.mark.parametrize("study", [size_of_sample_sets, size_of_test_set])
+def test_a_source_without_objects_is_no_estimate_that_is_missing(study):
+    labelled = shaky_worlds(n_sets=2)
+    empty = shaky_world("empty", 2.0, n_sets=2, seed=9)
+    for names, images in empty.items():
+        empty[names] = [
+            replace(i, boxes=i.boxes[:0], labels=i.labels[:0], iscrowd=i.iscrowd[:0])
+            for i in images
+        ]
+    made = replace(labelled, sets=(*labelled.sets, *observations(empty).sets))
+    settings, sizes = StudySettings(["bos", "constant"]), {"sizes": [4], "draws": 2}
+    result = study(made, settings, **sizes)
+    assert result["sources"].tolist() == [4, 4] and result["no_estimate"].tolist() == [0, 0]
+    pd.testing.assert_frame_equal(result, study(labelled, settings, **sizes))
 
 
 def moving(name, pixels, n_boxes=2):
