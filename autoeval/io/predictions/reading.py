@@ -8,6 +8,7 @@ categories (`category_words`), and what is odd about them. It is `autoeval.load_
 
 from __future__ import annotations
 
+import glob
 import gzip
 import json
 import os
@@ -81,7 +82,8 @@ def file_of(place: str, folder: Path) -> Path:
     InputError
         If there is no such file, or several.
     """
-    files = sorted(path for suffix in SUFFIXES for path in folder.rglob(f"{place}{suffix}"))
+    name = glob.escape(place)
+    files = sorted(path for suffix in SUFFIXES for path in folder.rglob(f"{name}{suffix}"))
     if len(files) != 1:
         raise InputError(
             f"Expected one file {place}.json (or {', '.join(SUFFIXES[1:])}) under {folder}, with a "

@@ -187,11 +187,11 @@ def test_two_detectors_in_one_file_are_refused(tmp_path):
 
 
 def test_any_format_is_found_once(tmp_path):
-    names = ("a.json", "b.parquet", "c.v2.jsonl.gz", "notes.txt")
+    names = ("a.json", "b.parquet", "c.v2.jsonl.gz", "d [1].json", "notes.txt", "d 1.json")
     for name in names:
         (tmp_path / name).touch()
     found = files_by_site(tmp_path)
-    expected = dict(zip(("a", "b", "c.v2"), names, strict=False))
+    expected = dict(zip(("a", "b", "c.v2", "d [1]"), names, strict=False)) | {"d 1": "d 1.json"}
     assert {place: path.name for place, path in found.items()} == expected
     assert all(file_of(place, tmp_path) == path for place, path in found.items())
     (tmp_path / "a.parquet").touch()
