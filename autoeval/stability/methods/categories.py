@@ -15,6 +15,7 @@ from autoeval.estimation.category_scores import stack_categories
 from autoeval.model.pair_table import SEED
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.stability.methods import Method, make_method, readable
+from autoeval.stability.methods.linear import BestThreshold
 from autoeval.stability.methods.score_rows import Rows, groups_of, seed_rows
 from autoeval.stability.methods.source_regression import inside, source_interval
 
@@ -73,7 +74,7 @@ class PartialPooling:
         self.method = method
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Fit on rows of categories; those without a finite target, or any score, are left out.
+        """Fit on rows of categories; those without a finite target are left out.
 
         Parameters
         ----------
@@ -90,11 +91,12 @@ class PartialPooling:
         rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
         if not len(rows):
             raise InputError(f"Expected categories with finite {target} but none has any.")
-        # A set in which a category is not found speaks for no threshold of its scores.
         method = make_method(self.method)
-        features = [name for name in method.features if name in rows]
-        scored = np.asarray(np.isfinite(rows.matrix(features)).any(axis=1))
-        self.common_: Method = method.fit(rows.where(scored) if scored.any() else rows, target)
+        # A set in which a category is not found speaks for no threshold of its scores.
+        for family in method.families if isinstance(method, BestThreshold) else ():
+            scored = np.asarray(np.isfinite(rows.matrix(family)).any(axis=1))
+            rows = rows.where(scored) if scored.any() else rows
+        self.common_: Method = method.fit(rows, target)
         seeds = rows.of_kind(SEED)
         errors = seeds[target].astype(np.float64) - self.common_.predict(seeds)
         names = ["category", "source"]

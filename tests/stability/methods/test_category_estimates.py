@@ -192,21 +192,23 @@ def test_a_category_without_any_box_says_nothing_and_harms_nothing():
     assert np.isnan(row["ac/ghost"]) and np.isnan(row["mAP/ghost"])
 
 
-def test_a_category_that_is_often_not_found_leaves_thresholds_to_the_others():
+@pytest.mark.parametrize("method", ["ps", "bos+ps"])
+def test_a_category_that_is_often_not_found_leaves_thresholds_to_the_others(method):
     """mAP is .2 + .5 ps@.50 wherever there is a box; vans are found at none of four sources."""
     table, rng = score_table(), np.random.default_rng(1)
     for name in ("", *(f"/{category}" for category in OFFSET)):
         share = rng.uniform(0.2, 0.8, len(table))
         columns = {f"{feature}{name}": 0.0 for feature in feature_names("ps")}
-        columns |= {f"ps@0.50{name}": share, f"mAP{name}": 0.2 + 0.5 * share}
+        columns |= {f"ps@0.50{name}": share, f"bos{name}": share, f"mAP{name}": 0.2 + 0.5 * share}
         table = table.assign(**columns)
     lost = table["source"].isin(["s0", "s1", "s2", "s3"])
     names = [f"{feature}/van" for feature in feature_names("ps")]
-    table.loc[lost, names], table.loc[lost, "mAP/van"] = np.nan, 0.0
+    table.loc[lost, names], table.loc[lost, ["bos/van", "mAP/van"]] = np.nan, 0.0
     asked = {"repeat": 0, "n_images": 50} | dict.fromkeys(feature_names("ps"), 0.5)
     asked |= {f"{n}/{c}": 0.4 for n in feature_names("ps") for c in ("car", "person")}
+    asked |= {"bos": 0.5, "bos/car": 0.4, "bos/person": 0.4, "bos/van": 0.0}
     asked |= dict.fromkeys(names, np.nan)
-    estimate = PublishedEstimator("ps").fit(table).predict_rows(pd.DataFrame([asked]))
+    estimate = PublishedEstimator(method).fit(table).predict_rows(pd.DataFrame([asked]))
     assert estimate.value == pytest.approx(0.45)
     by_category = {name: found["value"] for name, found in estimate.per_category.items()}
     assert by_category == pytest.approx({"car": 0.4, "person": 0.4, "van": np.nan}, nan_ok=True)
