@@ -8,7 +8,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DOCS_READY := .venv/.docs
 
-.PHONY: setup demo test test-all test-here test-docs test-counting test-rare test-pythons wheel docs coverage lint clean
+.PHONY: setup demo test test-all test-docs test-counting test-rare test-pythons wheel docs coverage lint clean
 
 setup: $(READY)
 
@@ -73,11 +73,7 @@ test-python%: wheel
 	OMP_NUM_THREADS=1 .venv-$*/bin/python -P -m pytest -n 0 -m "$(EVERYWHERE) and not rare" $(FILES_TESTS) \
 	--deselect "$(NEEDS_A_NETWORK)"; fi
 
-# All jobs of this Python in one go: what each of them would load and collect again is so once.
-test-here: lint
-	$(PYTEST) 2
-
-test-all: test-here test-pythons
+test-all: test test-docs test-counting test-rare test-pythons
 
 # The pages of docs/ as a site in build/site; a warning is an error.
 docs: $(DOCS_READY)
