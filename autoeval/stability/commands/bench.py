@@ -44,10 +44,11 @@ def bench(
 
     paths = [Path(path) for path in scores]
     places = [path.resolve() for path in paths]  # "." has no name
+    files = [at / "scores.parquet" if at.is_dir() else at for at in places]
     names = [at.name if at.is_dir() else f"{at.parent.name}_{at.stem}" for at in places]
     if len(set(names)) < len(names):  # folders of one name in several
         names = ["_".join(path.with_suffix("").parts).lstrip("/_") for path in paths]
-    if len(set(names)) < len(names):
+    if min(len(set(files)), len(set(names))) < len(paths):
         raise InputError(f"The same score table was given twice: {', '.join(map(str, paths))}.")
     tables = {name: read_scores(path) for name, path in zip(names, paths, strict=True)}
     methods = list(method) or list(compared_methods())

@@ -21,5 +21,6 @@ def test_tables_of_folders_of_one_name_are_all_compared(tmp_path, capsys):
     assert first.stem.endswith("a_run") and second.stem.endswith("b_run")
     errors = [pd.read_csv(p).set_index("method").loc["bos", "a"] for p in (first, second)]
     assert errors[0] < 1e-9 < errors[1]
-    assert main(["bench", folders[0], folders[0], *words]) == 2
-    assert "given twice" in capsys.readouterr().err
+    for again in (folders[0], f"{folders[0]}/scores.parquet"):
+        assert main(["bench", folders[0], again, *words]) == 2
+        assert "given twice" in capsys.readouterr().err
