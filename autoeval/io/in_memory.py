@@ -504,7 +504,7 @@ def _of_ultralytics(item: Any) -> _ImageBoxes:
     classes = _array(item.boxes.cls).astype(np.int64)
     words = [str(item.names[int(number)]) for number in classes]
     name = PurePath(str(getattr(item, "path", "") or "")).as_posix()
-    file_name = None if name in ("", ".") or OF_ARRAY(PurePath(name).name) else name
+    file_name = None if name in ("", ".") or OF_ARRAY(name) else name  # of a file it is absolute
     shape = getattr(item, "orig_shape", None)
     size = None if shape is None else (int(shape[0]), int(shape[1]))
     return _checked(_ImageBoxes(boxes, scores, classes, words, file_name, size=size))

@@ -523,6 +523,18 @@ def test_items_that_name_their_image_may_stand_in_any_order(field):
         np.testing.assert_allclose(read.scores[read.image == k], scores)
 
 
+def test_a_file_that_is_called_as_ultralytics_calls_arrays_is_known_by_its_path():
+    """Results of files image1.jpg, image2.jpg were taken in the order of the images."""
+    images = [replace(image, file_name=f"image{k}.jpg") for k, image in enumerate(IMAGES)]
+    items = list(as_ultralytics("/data/new/image{}.jpg"))
+    read = read_predictions(items[::-1], images=images)
+    assert read.left_out == ()
+    for k in range(len(images)):
+        boxes, _, _ = found_on(k)
+        np.testing.assert_allclose(read.boxes[read.image == k], boxes)
+    assert read_predictions(items[:-1], images=images).uncovered == (5,)
+
+
 @pytest.mark.parametrize("path", ["/data/yard.mp4", "/data/new/000.jpg"])
 @pytest.mark.parametrize("images", [None, IMAGES])
 def test_several_items_of_one_image_are_refused(path, images):
