@@ -541,6 +541,29 @@ def time_in_name(name: str) -> datetime | None:
     return next((time for time in times if time is not None), None)
 
 
+def times_in_names(names: Iterable[str]) -> list[datetime | None]:
+    """Find the times in the paths of the files of a set; see `time_in_name`.
+
+    Paths that differ in digits alone hold times where each holds one. Otherwise their digits are
+    numbers, of which some look like a time.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The paths.
+
+    Examples
+    --------
+    >>> times_in_names(["2026-03-02/0110.jpg", "2026-03-02/0081.jpg"])
+    [None, None]
+    """
+    names = list(names)
+    times, forms = map(time_in_name, names), [re.sub(r"\d+", "0", name) for name in names]
+    timed = list(zip(times, forms, strict=True))
+    numbered = {form for time, form in timed if time is None}
+    return [None if form in numbered else time for time, form in timed]
+
+
 def _time_of(match: re.Match[str]) -> datetime | None:
     """Return the time of a match of `_TIME`; None for a month or an hour that there is not."""
     month, day = match["month"] or match["month2"], match["day"] or match["day2"]

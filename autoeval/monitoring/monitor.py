@@ -57,6 +57,7 @@ from autoeval.monitoring.read_sites import (
     read_results,
 )
 from autoeval.monitoring.windows import (
+    AUTO,
     EXIF,
     FILE,
     FORMS,
@@ -68,6 +69,7 @@ from autoeval.monitoring.windows import (
     silent_sites,
     time_warnings,
     windows_of,
+    without_numbers_as_times,
 )
 from autoeval.runtime.files import PathLike, plain
 from autoeval.sites.site import Site
@@ -211,6 +213,8 @@ def monitor_predictions(
     categories = replace(shared.categories, words=words)
     warnings = (*warnings, *categories.check(words))
     index = store.index()
+    if time_form == AUTO:
+        index = without_numbers_as_times(index)
     copies, named_again = copied_in_files(index, gone)
     warnings = (
         *warnings,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.io.image_lists import natural_order, time_in_name
+from autoeval.io.image_lists import natural_order, time_in_name, times_in_names
 from autoeval.io.images import exif_time
 from autoeval.runtime.files import PathLike
 from autoeval.words import Notice, counted, listed
@@ -145,6 +145,23 @@ def time_of_form(name: str, form: str) -> datetime | None:
         except ValueError:
             continue
     return None
+
+
+def without_numbers_as_times(index: pd.DataFrame) -> pd.DataFrame:
+    """Take no time from the names of a site whose digits are times in some names alone.
+
+    See `times_in_names`.
+
+    Parameters
+    ----------
+    index : DataFrame
+        Rows of `MonitorStore.index`, of images read with the source `AUTO`.
+    """
+    index, in_names = index.copy(), index["taken_from"].isin([IN_NAME, NOWHERE])
+    for _, rows in index[in_names].groupby("site"):
+        numbers = rows.index[[time is None for time in times_in_names(rows["name"])]]
+        index.loc[numbers, ["taken", "taken_from"]] = [pd.NaT, NOWHERE]
+    return index
 
 
 def _changed(path: PathLike) -> datetime | None:

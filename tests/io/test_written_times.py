@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.io.image_lists import coco_images, time_in_name, written_time
+from autoeval.io.image_lists import coco_images, time_in_name, times_in_names, written_time
 from autoeval.monitoring.read_sites import ResultsFile
 from autoeval.monitoring.windows import Clock
 from autoeval.words import codes_of
@@ -72,6 +72,21 @@ def test_names_hold_a_date_and_a_time(name, expected):
     assert Clock().read(None, name) == (expected, "none" if expected is None else "name")
     assert Clock().read(None, name, MORNING) == (MORNING, "listed")
     assert Clock("exif").read(None, name) == (None, "none")
+
+
+@pytest.mark.parametrize(
+    ("other", "n_times"),
+    [
+        ("gate/2026-03-02/0081.jpg", 0),  # a frame of a number
+        ("gate/2026-03-02/81.jpg", 0),
+        ("gate/2026-03-02/0130.jpg", 2),
+        ("yard/2026-03-02/0081.jpg", 1),  # of another form
+    ],
+)
+def test_names_of_one_form_hold_times_where_each_holds_one(other, n_times):
+    times = times_in_names(["gate/2026-03-02/0815.jpg", other])
+    assert sum(time is not None for time in times) == n_times
+    assert times[0] == (MORNING if n_times else None)
 
 
 def listed_at(*times):

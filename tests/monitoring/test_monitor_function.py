@@ -60,6 +60,21 @@ def test_a_category_has_the_words_that_one_of_the_joined_fits_was_told(world, tm
     assert values.notna().all() and values.equals(whole.to_pandas()["value"])
 
 
+def test_numbers_of_frames_that_look_like_times_are_none(world, tmp_path):
+    """Of a file a day: frames from 0060 on were in no window, and others in one of a day."""
+    (tmp_path / "sites/gate").mkdir(parents=True)
+    boxes = json.loads((world / "sites/roof.json").read_text())
+    boxes = [{**box, "file_name": f"{int(box['file_name'][:4]) + 30:04}.jpg"} for box in boxes]
+    of_day = [[box for box in boxes if (box["file_name"] >= "0060") == late] for late in (0, 1)]
+    for day, boxes_of_day in enumerate(of_day, 1):
+        assert len({box["file_name"] for box in boxes_of_day}) > 20
+        (tmp_path / f"sites/gate/2026-03-{day:02}.json").write_text(json.dumps(boxes_of_day))
+    seen = autoeval.monitor(world / "fit", tmp_path / "sites", depth=1, work_dir=tmp_path / "work")
+    windows = seen.windows()
+    assert windows["n_images"].sum() == len({box["file_name"] for box in boxes})
+    assert seen.clocks == {"none": windows["n_images"].sum()}
+
+
 def test_a_site_is_estimated_as_by_predict(world, watched):
     estimator = autoeval.AccuracyEstimator.load(world / "fit/estimator.parquet")
     for name in SKILLS:

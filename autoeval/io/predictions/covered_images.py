@@ -26,7 +26,7 @@ from autoeval.io.image_identity import (
     split_of,
     without_suffix,
 )
-from autoeval.io.image_lists import content_digest, natural_order, time_in_name
+from autoeval.io.image_lists import content_digest, natural_order, times_in_names
 from autoeval.io.labels.content import LabelSet, labelled_boxes
 from autoeval.words import Notice, listed
 
@@ -505,8 +505,8 @@ def copies(
 
     A copy has the boxes, words and scores of the other image, and neither its size nor its time,
     its labels, the bytes of its file (where both have them) or its name tell them apart. Names do
-    that by a time that they hold, see `time_in_name`, and for neighbouring frames, such as those of
-    a still camera: files whose names differ in a number alone, with none between them. Images
+    that by a time that they hold, see `times_in_names`, and for neighbouring frames, such as those
+    of a still camera: files whose names differ in a number alone, with none between them. Images
     without a box are no copies: nothing distinguishes them.
 
     Parameters
@@ -546,9 +546,10 @@ def copies(
     if not has_twin.any():
         return np.zeros(0, np.int64)
     of_content: dict[tuple, list[int]] = {}
+    in_names = times_in_names(image.file_name for image in read.images)
     for k, content in _content_of_images(read.where(has_twin[read.image])).items():
         image = read.images[k]
-        taken = image.taken or time_in_name(image.file_name)
+        taken = image.taken or in_names[k]
         of_content.setdefault((content, image.size, taken), []).append(k)
     several = [same for same in of_content.values() if len(same) > 1]
     if not several:

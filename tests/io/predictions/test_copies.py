@@ -76,6 +76,7 @@ UNKNOWN = [None] * 3
         (["cam_1.jpg", "cam_2.jpg", "cam_2.jpg"], [2]),
         # a time that a name holds is that of its image
         (["2026-03-01/23-45.jpg", "2026-03-02/00-00.jpg", "old/2026-03-01/23-45.jpg"], [2]),
+        (["20260301_0110.jpg", "20260302_0120.jpg", "20260303_0081.jpg"], [1, 2]),  # numbers
     ],
 )
 def test_names(names, later):
