@@ -34,7 +34,7 @@ _JPEG_END = b"\xff\xd9"
 _ORIENTATION = 0x0112
 _ON_THEIR_SIDE = (5, 6, 7, 8)
 # Formats whose EXIF orientation Pillow leaves to us and OpenCV obeys.
-_TURNED = ("JPEG", "PNG", "WEBP")
+_TURNED = ("JPEG", "MPO", "PNG", "WEBP")
 _FOREIGN = {
     b"ftypavif": "AVIF",
     b"ftypavis": "AVIF",

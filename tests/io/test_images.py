@@ -156,6 +156,15 @@ def test_the_header_says_the_size_that_decoding_gives(tmp_path, suffix, orientat
     assert image_size(path) == read_image(path).shape[:2]
 
 
+def test_a_jpeg_with_a_second_picture_is_turned_as_others_are(tmp_path):
+    """As cameras write it with a preview, which Pillow calls another format."""
+    picture, exif = Image.new("RGB", (12, 8)), Image.Exif()
+    exif[0x0112] = 6
+    options = {"save_all": True, "append_images": [picture]}
+    picture.save(tmp_path / "1.jpg", format="MPO", exif=exif, **options)
+    assert image_size(tmp_path / "1.jpg") == read_image(tmp_path / "1.jpg").shape[:2] == (12, 8)
+
+
 @pytest.mark.parametrize(
     ("start", "name"),
     [
