@@ -193,9 +193,10 @@ class BlackBoxDetector:
         Its words by label, from 0.
     name : str
         For reports.
-    settings : mapping, optional
+    settings : mapping or callable that returns one, optional
         Plain values that its boxes depend on, such as the input size and the threshold: an
-        estimator refuses a detector whose settings differ.
+        estimator refuses a detector whose settings differ. A callable is called whenever they are
+        read, where they can change, as those of a network that is trained on.
     weights : path-like or sequence of path-like, optional
         Files of its weights, whose content becomes one of the settings. With neither weights nor
         settings a retrained detector cannot be distinguished from this one: what it has observed is
@@ -238,7 +239,7 @@ class BlackBoxDetector:
         categories: Sequence[str] | Mapping[int, str],
         *,
         name: str = "black box",
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
         weights: PathLike | Sequence[PathLike] | None = None,
         network: Any = None,
     ) -> None:
@@ -248,12 +249,12 @@ class BlackBoxDetector:
         self.file_digest = ""
         self.n_outside = 0
         self.network = network
-        plain = json.dumps(dict(settings or {}), default=_plain)
-        self._settings: dict[str, Any] = json.loads(plain)
+        self._changing = settings if callable(settings) else None
+        self._settings = {} if callable(settings) else _plain_settings(settings or {})
         if weights is not None:
             files = [weights] if isinstance(weights, str | os.PathLike) else weights
             self._settings["weights"] = [_digest(Path(file)) for file in files]
-        self.is_identified = bool(self._settings)
+        self.is_identified = bool(self._settings or self._changing)
 
     def __repr__(self) -> str:
         return f"<BlackBoxDetector '{self.name}', {len(self.categories)} categories>"
@@ -261,7 +262,9 @@ class BlackBoxDetector:
     @property
     def settings(self) -> dict[str, Any]:
         """What its boxes depend on, as far as it is known."""
-        return {"black_box": self.name, "categories": list(self.categories), **self._settings}
+        now = _plain_settings(self._changing()) if self._changing else {}
+        named = {"black_box": self.name, "categories": list(self.categories)}
+        return {**named, **self._settings, **now}
 
     @property
     def fingerprint(self) -> str:
@@ -315,6 +318,11 @@ class BlackBoxDetector:
         detections, n_outside = read_found(answers, sizes, image_ids, self.categories)
         self.n_outside += n_outside
         return detections
+
+
+def _plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as they are read from JSON."""
+    return json.loads(json.dumps(dict(settings), default=_plain))
 
 
 def _plain(value: Any) -> Any:

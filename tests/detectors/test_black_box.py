@@ -69,6 +69,15 @@ def test_settings_are_as_they_are_when_a_fit_was_kept():
     refuse_differences(known, {**given, "thr": 0.25})  # of a class of one's own
 
 
+def test_settings_that_change_are_read_anew():
+    network = {"weights": "first"}
+    detector = BlackBoxDetector(find_bright, WORDS, settings=lambda: network)
+    before = detector.fingerprint
+    assert detector.is_identified and detector.settings["weights"] == "first"
+    network["weights"] = "second"
+    assert detector.settings["weights"] == "second" and detector.fingerprint != before
+
+
 def test_the_content_of_weights_tells_detectors_apart(tmp_path):
     weights, copy = tmp_path / "w.pt", tmp_path / "copy.pt"
     weights.write_bytes(b"first")

@@ -128,7 +128,8 @@ def from_torchvision(model: Any, categories: Sequence[str] = ()) -> BlackBoxDete
     Parameters
     ----------
     model : torch.nn.Module
-        It is switched to eval mode; its thresholds stay as they are.
+        It is switched to eval mode whenever it is run; its thresholds stay as they are. Where its
+        user changes weights or thresholds, it is another detector from then on.
     categories : sequence of str
         Its words by label, with or without the background, label 0, in front. By default those of
         torchvision's COCO weights, where it has 91 labels.
@@ -139,22 +140,24 @@ def from_torchvision(model: Any, categories: Sequence[str] = ()) -> BlackBoxDete
         If it has another number of labels.
     """
     kind = type(model).__name__
-    model.eval()
     labels = _number_of_labels(model)
     words = _words(categories, labels, kind)
-    settings: Mapping[str, Any] = {
-        "framework": FRAMEWORK,
-        "model": hash_json(repr(model)),  # with the sizes and means of its transform
-        "weights": hash_weights(model),
-        **_of_test(model),
-    }
     place = next(model.parameters()).device
+
+    def settings() -> dict[str, Any]:
+        return {
+            "framework": FRAMEWORK,
+            "model": hash_json(repr(model)),  # with the sizes and means of its transform
+            "weights": hash_weights(model),
+            **_of_test(model),
+        }
 
     def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
         import torch
 
         from autoeval.detectors.predicting import to_device, to_host
 
+        model.eval()  # its user may have trained it since
         with torch.inference_mode():
             tensors = [torch.from_numpy(image[:, :, ::-1].copy()) for image in images]
             outputs = model([to_device(t, place).permute(2, 0, 1) / 255 for t in tensors])

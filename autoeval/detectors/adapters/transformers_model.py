@@ -127,7 +127,8 @@ def from_transformers(
     Parameters
     ----------
     model : transformers.PreTrainedModel
-        For object detection, or for detection of the words of `categories`; switched to eval mode.
+        For object detection, or for detection of the words of `categories`; switched to eval mode
+        whenever it is run. Where its user changes the weights, it is another detector from then on.
     processor : transformers image processor, or processor of images and words
         Of this model. A processor with a ``tokenizer`` says that the model looks for words; any
         other needs ``post_process_object_detection``.
@@ -165,20 +166,22 @@ def from_transformers(
                 f"categories make {n_tokens}: name fewer by {CLASSES_OPTION}."
             )
     threshold = chosen({"threshold": LOW_SCORE}, options, kind)["threshold"]
-    model.eval()
-    settings = {
-        "framework": FRAMEWORK,
-        "config": hash_json(_plain(model.config)),
-        "weights": hash_weights(model),
-        "processor": hash_json(_plain(processor)),
-        "threshold": threshold,
-    }
+
+    def settings() -> dict[str, Any]:
+        return {
+            "framework": FRAMEWORK,
+            "config": hash_json(_plain(model.config)),
+            "weights": hash_weights(model),
+            "processor": hash_json(_plain(processor)),
+            "threshold": threshold,
+        }
 
     def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
         import torch
 
         from autoeval.detectors.predicting import to_host
 
+        model.eval()  # its user may have trained it since
         pixels = [np.ascontiguousarray(image[:, :, ::-1]) for image in images]
         sizes = [image.shape[:2] for image in images]
         text = {"text": [asked] * len(images), "padding": True} if by_words else {}

@@ -15,6 +15,7 @@ import autoeval
 from autoeval.detectors.adapters.torchvision_model import from_torchvision
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
+from autoeval.estimation.run_detector import check_detector
 from tests.clients.torchvision_operators import usable_torchvision
 
 SIZE = {"min_size": 120, "max_size": 160}
@@ -228,3 +229,29 @@ def test_detect_takes_the_module(tmp_path):
     assert len(found.images) == 2
     assert found.run.settings["framework"] == "torchvision"
     assert found.run.settings["nms_thresh"] == 0.3
+
+
+def test_a_module_that_is_trained_on_is_another_detector(tmp_path):
+    """A kept `Detector` had the hash of its first weights: their boxes were taken for the new."""
+    import torch
+
+    model, images = build(FASTER), scenes(2)
+    scenes(2, tmp_path / "site")
+    detector = autoeval.Detector(model)
+
+    def detect():
+        paths = tmp_path / "site", tmp_path / "boxes.parquet"
+        return autoeval.detect(detector, *paths, work_dir=tmp_path / "kept")
+
+    first = detect()
+    model.train()  # as a training does, between two estimates
+    with torch.no_grad():
+        model.roi_heads.box_predictor.cls_score.weight.mul_(-1)
+    second = detect()
+    assert second.run.fingerprint != first.run.fingerprint
+    found = own_boxes(model, images)
+    assert_same(detector.loaded.observe(images, list("ab")), found, images)
+    scores = np.concatenate([f["scores"].numpy() for f in found])
+    np.testing.assert_allclose(np.sort(second.scores), np.sort(scores), atol=1e-6)
+    with pytest.raises(InputError, match="weights"):
+        check_detector({"detector": first.run.settings}, detector.loaded)

@@ -164,6 +164,21 @@ def test_detect_takes_model_and_processor(tmp_path):
         autoeval.detect(pair[0], tmp_path / "site", tmp_path / "none.parquet")
 
 
+def test_a_model_that_is_trained_on_is_another_detector():
+    """And it is run in eval mode again: in that of training, dropout drew its boxes."""
+    torch.manual_seed(0)
+    model, processor = detr()
+    images, detector = scenes(2), from_transformers(model, processor)
+    before = detector.fingerprint
+    with torch.no_grad():
+        model.class_labels_classifier.weight.mul_(1.5)
+    assert detector.fingerprint != before
+    model.train()
+    seen = detector.observe(images, list("ab"))
+    assert not model.training
+    assert_same(seen, own_boxes(model, processor, images), images)
+
+
 def grounding_dino(folder):
     """A model that looks for words, with a tokenizer of a few."""
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "?", "car", "red", "bus"]
