@@ -35,7 +35,7 @@ _BDD100K = ("pedestrian", "rider", *_BDD100K_VEHICLES, "traffic light", "traffic
 _BDD100K_NAMES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
 _BDD100K_NAMES |= {"caravan": "car", "van": "car"}
 _BDD100K_IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
-# Class numbers of alincijov/self-driving-cars, in its column ``class_id``.
+# Class numbers of alincijov/self-driving-cars, in its column ``class_id`` beside ``frame``.
 SELF_DRIVING = {"1": "car", "2": "truck", "3": "pedestrian", "4": "bicyclist", "5": "light"}
 _CSV_FILE = ("filename", "frame")
 _CSV_CLASS = ("class", "class_id", "label")
@@ -138,7 +138,7 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
             for number, row in enumerate(rows, 2):
                 with bad.item(f"{printable(path)}, line {number}"):
                     x1, y1, x2, y2 = (float(row[side]) for side in ("xmin", "ymin", "xmax", "ymax"))
-                    names = SELF_DRIVING if word == "class_id" else {}
+                    names = SELF_DRIVING if (name, word) == ("frame", "class_id") else {}
                     category = names.get(row[word], row[word])
                     box = Marked(category, (x1, y1, x2 - x1, y2 - y1))
                     marked.setdefault(row[name], []).append(box)

@@ -196,8 +196,9 @@ def test_self_driving_cars(write):
     assert "labelled images missing" in half.warnings[0]
 
 
-def test_class_numbers_of_other_files_are_no_numbers_of_self_driving_cars(write):
-    rows = "filename,class,xmin,ymin,xmax,ymax\na.jpg,1,1,2,11,8"
+@pytest.mark.parametrize("column", ["class", "class_id"])
+def test_class_numbers_of_other_files_are_no_numbers_of_self_driving_cars(write, column):
+    rows = f"filename,{column},xmin,ymin,xmax,ymax\na.jpg,1,1,2,11,8"
     folder = write({"export/a.jpg": IMAGE, "export/boxes.csv": rows})
     labels = load_labels(folder / "export" / "boxes.csv", layout="box_csv")
     assert boxes_of(labels) == [("a.jpg", "1", (1, 2, 10, 6), False)]
