@@ -56,6 +56,8 @@ def test_commands_take_it_in_place_of_the_presets_dropout(tmp_path):
         "dropout = dict(position='after', stages=[1], rate=0.1, seed=3)",
         "dropout = dict(position='after', stages=[7], rate=0.1)",
         "dropout = dict(position='after', stages=[1], rate=1.1)",
+        "dropout = dict(position='after', stages=[1], rate='0.1')",
+        "dropout = dict(position='after', stages=1, rate=0.1)",
         "dropout = dict(position='amid', stages=[1], rate=0.1)",
         "dropout = dict(position='after', stages=[1], rate=0.1); fond = dict(sources=['a'])",
     ],

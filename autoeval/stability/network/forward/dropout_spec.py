@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 from autoeval.errors import InputError
@@ -57,7 +58,8 @@ class DropoutSpec:
                 "Expected dropout `stages` to be different numbers among 0, 1, 2, 3 and at least "
                 f"one, got {self.stages!r}."
             )
-        if isinstance(self.rate, bool) or not 0 <= self.rate < 1:
+        is_number = isinstance(self.rate, Real) and not isinstance(self.rate, bool)
+        if not is_number or not 0 <= self.rate < 1:
             raise InputError(f"Expected dropout `rate` at least 0 and under 1, got {self.rate!r}.")
         object.__setattr__(self, "stages", stages)
         object.__setattr__(self, "rate", float(self.rate))
@@ -116,7 +118,7 @@ def load_dropout(path: str | os.PathLike[str]) -> DropoutSpec:
             f"Expected {path} to hold `dropout = dict(position=..., stages=[...], rate=...)`, got "
             f"{dropout!r}. autoeval search-dropout writes such files."
         )
-    return DropoutSpec(dropout["position"], tuple(dropout["stages"]), dropout["rate"])
+    return DropoutSpec(**dropout)
 
 
 def of_search(
