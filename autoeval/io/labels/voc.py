@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from xml.etree import ElementTree
 
-from autoeval.boxes import LabelledImage
+import numpy as np
+
+from autoeval.boxes import ENOUGH_BOXES, LabelledImage, check_pixels
 from autoeval.errors import InputError
 from autoeval.io.image_identity import without_suffix
 from autoeval.io.image_lists import walk
@@ -91,8 +93,8 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     Raises
     ------
     InputError
-        If there are no images or no label files of them, more than half cannot be read, or there is
-        no such split, or none of its images.
+        If there are no images or no label files of them, more than half cannot be read, boxes are
+        not in pixels of their images, or there is no such split, or none of its images.
     """
     labels = _folder_of_labels(path)
     pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", other_files=frozenset())
@@ -127,11 +129,18 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
         text = f"{reason}, so pixels are counted from 0 and not, as in VOC, from 1"
         warnings.append(Notice("pixels-from-zero", text, severity="note"))
     first = 0 if reason else 1
+    boxes = BoxColumns.of([_box(thing, first) for thing in objects])
+    if len(boxes) >= ENOUGH_BOXES:
+        place = {image.image_id: k for k, image in enumerate(images)}
+        xyxy = boxes.xywh.copy()
+        xyxy[:, 2:] += xyxy[:, :2]
+        image_numbers = np.array([place[thing.image_id] for thing in objects])
+        warnings += check_pixels(path, "labelled boxes", xyxy, image_numbers, images).in_shares
     return LabelSet(
         path,
         tuple(images),
         tuple(dict.fromkeys(thing.category for thing in objects)),
-        BoxColumns.of([_box(thing, first) for thing in objects]),
+        boxes,
         pairs.img_dir,
         tuple(map(printable, pairs.unlabelled)),
         tuple(warnings),

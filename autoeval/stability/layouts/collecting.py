@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoeval.boxes import LabelledImage
+import numpy as np
+
+from autoeval.boxes import ENOUGH_BOXES, LabelledImage, check_pixels
 from autoeval.errors import InputError
 from autoeval.io.image_lists import load_image_folder
 from autoeval.io.images import image_size
@@ -123,7 +125,8 @@ def collect_labels(
     Raises
     ------
     InputError
-        If there is no such folder, or none of the labelled images in it.
+        If there is no such folder, none of the labelled images in it, or the boxes are not in their
+        pixels.
     """
     if not img_dir.is_dir():
         raise InputError(f"No image folder {img_dir} (for {path}): check the path, or `img_dir`.")
@@ -150,6 +153,13 @@ def collect_labels(
         for image in images
         for box in marked[image.file_name]
     ]
+    columns, of_pixels = BoxColumns.of(boxes), tuple[Notice, ...]()
+    if len(columns) >= ENOUGH_BOXES:
+        counts = [len(marked[image.file_name]) for image in images]
+        xyxy = columns.xywh.copy()
+        xyxy[:, 2:] += xyxy[:, :2]
+        image = np.repeat(np.arange(len(images)), counts)
+        of_pixels = check_pixels(path, "labelled boxes", xyxy, image, images).in_shares
     # Of images that are missing, too: a half-downloaded set keeps its categories.
     words = dict.fromkeys(
         [*categories, *(box.category for boxes in marked.values() for box in boxes)]
@@ -158,10 +168,10 @@ def collect_labels(
         path,
         tuple(images),
         tuple(word for word in words if word != ANY),
-        BoxColumns.of(boxes),
+        columns,
         img_dir,
         tuple(sorted(map(printable, present - marked.keys()))),
-        (*warnings, *([missing] if absent else ()), *without_size(lost)),
+        (*warnings, *([missing] if absent else ()), *without_size(lost), *of_pixels),
     )
 
 

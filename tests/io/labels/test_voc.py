@@ -48,6 +48,14 @@ def test_boxes_that_end_within_pixels_show_that_pixels_count_from_zero(write):
     assert few.boxes[1].xywh == (2, 3, 3, 3) and few.warnings == ()
 
 
+def test_boxes_in_shares_of_the_image_are_refused_as_in_coco(write):
+    shares = [thing(0.2, 0.1 + 0.01 * k, 0.6, 0.7) for k in range(20)]
+    with pytest.raises(InputError, match=r"all labelled boxes lie in \[0, 1\]"):
+        read(write, annotation(*shares))
+    mixed = read(write, annotation(*shares[:1], *[thing(3.5, 4, 9, 8)] * 19))
+    assert "boxes-in-shares" in [warning.code for warning in mixed.warnings]
+
+
 def test_difficult_objects_are_areas_to_ignore(write):
     stated = {
         "1": True,

@@ -212,6 +212,27 @@ def test_udacity(write):
 
 
 @pytest.mark.parametrize(
+    ("scale", "message"), [(0.02, r"all labelled boxes lie in \[0, 1\]"), (4, "reach out of")]
+)
+def test_boxes_in_other_pixels_are_refused_as_in_coco(write, scale, message):
+    """Shares of the image, and pixels of a larger one, of twenty boxes or more."""
+    corners = [(scale * (5 + k), scale * 8, scale * (15 + k), scale * 14) for k in range(20)]
+    rows = ["filename,class,xmin,ymin,xmax,ymax"]
+    rows += [",".join(map(str, ("a.jpg", "car", *box))) for box in corners]
+    folder = write({"images/a.jpg": IMAGE, "boxes.csv": "\n".join(rows)})
+    with pytest.raises(InputError, match=message):
+        load_labels(folder / "boxes.csv", layout="box_csv")
+
+
+def test_boxes_in_shares_among_pixels_are_warned_of(write):
+    text = "filename,class,xmin,ymin,xmax,ymax\nb.jpg,car,.2,.2,.4,.6" + "\na.jpg,car,5,5,9,9" * 19
+    folder = write({"images/a.jpg": IMAGE, "images/b.jpg": IMAGE, "boxes.csv": text})
+    labels = load_labels(folder / "boxes.csv", layout="box_csv")
+    assert [warning.code for warning in labels.warnings] == ["boxes-in-shares"]
+    assert "(b.jpg)" in labels.warnings[0]
+
+
+@pytest.mark.parametrize(
     ("layout", "path", "content", "message"),
     [
         ("bdd100k", "a.json", [{"labels": []}], "frame 0: not as BDD100K publishes .* .no field"),
