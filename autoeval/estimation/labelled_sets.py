@@ -338,6 +338,14 @@ def _with_files(
     if not of_task and agree and not (in_no_order and looks.numbers):
         looks = replace(looks, numbers={**numbers, **looks.numbers})
     lost, mismatch = never_predicted(site.boxes, truth, words if everywhere else None)
+    found = {site.boxes.categories[k] for k in np.unique(site.boxes.label).tolist()}
+    uncounted = [word for word in label_words or () if word in found and word not in words]
+    if of_task and uncounted:
+        text = (
+            f"boxes have words that count in the labels by `mapping`: {listed(uncounted)}. They "
+            "are left out, and what they find is missed: add these words to `detector_mapping`"
+        )
+        mismatch = (*mismatch, Notice("other-words", text))
     if not everywhere:
         # of a run its words are known: few labels of another one are of none of them, too
         known = {*categories} if run is None else {*run.categories, *site.boxes.categories}

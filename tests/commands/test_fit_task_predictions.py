@@ -107,6 +107,31 @@ def test_words_that_a_mapping_names_are_those_of_the_labels_alone(tmp_path, resp
     assert by_task.table_[columns].equals(usual.table_[columns])
 
 
+@pytest.mark.parametrize("has_words", [True, False])
+def test_boxes_of_words_that_only_a_mapping_counts_are_named(tmp_path, has_words):
+    """Their objects count, and were missed: a fit of .40 was one of .18."""
+    labels, boxes = write_world(tmp_path, "dawn", seed=0, skill=0.8, n_categories=7)
+    document, rows = json.loads(labels.read_text()), json.loads(boxes.read_text())
+    document["categories"][2]["name"] = "other 2"
+    labels.write_text(json.dumps(document))
+    words = {category["id"]: category["name"] for category in document["categories"]}
+    if has_words:
+        rows = [{**row, "category": words[row["category_id"]]} for row in rows]
+    (tmp_path / "predictions").mkdir()
+    (tmp_path / "predictions/dawn.json").write_text(json.dumps(rows))
+    mapping = {"other 2" if word == "thing 2" else word: name for word, name in WORDS.items()}
+    seed_set = {"name": "dawn", "labels": labels.name, "mapping": mapping}
+    (tmp_path / "task.py").write_text(f"{TASK}seed_sets = [{seed_set}]")
+    fitted = autoeval.fit_task(tmp_path / "task.py", tmp_path / "predictions")
+    (warning,) = [of for of in fitted.fit_result_.warnings if of.code == "other-words"]
+    assert "other 2" in warning and "thing" not in warning
+    text = TASK.replace('"thing 1": "easy"', '"thing 1": "easy", "other 2": "easy"')
+    (tmp_path / "task.py").write_text(f"{text}seed_sets = [{seed_set}]")
+    whole = autoeval.fit_task(tmp_path / "task.py", tmp_path / "predictions")
+    assert "other-words" not in [of.code for of in whole.fit_result_.warnings]
+    assert whole.fit_result_.value > fitted.fit_result_.value
+
+
 def test_boxes_are_of_the_words_of_a_task_also_in_another_spelling(tmp_path):
     """With car in the task and Car in the boxes these were left out."""
     labels, boxes = write_world(tmp_path, "dawn", seed=0, skill=0.8, n_categories=7)
