@@ -78,8 +78,10 @@ def _one(
 ) -> Detections:
     """Read one image; see `read_found`."""
     try:
+        boxes = np.asarray(boxes)
+        columns = boxes.shape[-1] if boxes.ndim > 1 and boxes.size else 4
         detections = Detections(
-            np.asarray(boxes).reshape(-1, 4),
+            boxes.reshape(-1, columns),  # of shape (4, N) they are refused
             np.asarray(scores).reshape(-1),
             _numbers(labels, categories),
         )

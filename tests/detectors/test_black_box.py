@@ -114,6 +114,7 @@ def test_a_callable_that_raises():
         (([[[1, 2, 3, 4]]], [[1.5]], [[0]]), r"scores in \[0, 1\] but image 'a' has 1.5"),
         (([[[1, 2, 3, 4]]], [[0.5, 0.4]], [[0]]), "image 'a' is malformed"),
         (([[[1, 2, 3]]], [[0.5]], [[0]]), "image 'a' is malformed"),
+        (([[[1, 2], [20, 21], [6, 9], [30, 40]]], [[0.5] * 2], [[0] * 2]), r"got \(4, 2\)"),
         (([[[1, 2, 3, 4]]], [[0.5]], [["cat"]]), "labels cat are not among the categories"),
         (([[[1, 2, 3, 4]]], [[0.5]], [[2]]), "labels are from 0 to 1, these from 2 to 2"),
         # the scores in place of the labels
