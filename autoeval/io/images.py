@@ -322,8 +322,11 @@ def _header(stream: BinaryIO) -> ImageHeader:
     """Read the size of an image that Pillow knows."""
     with _open(stream) as image:
         width, height = image.size
-        orientation = image.getexif().get(_ORIENTATION) if image.format in _TURNED else 1
-        turned = orientation in _ON_THEIR_SIDE
+        exif = Image.Exif()
+        if image.format in _TURNED:
+            image.getexif()  # reads on where it may stand behind the pixels, in a PNG
+            exif.load(image.info.get("exif"))  # alone: Pillow takes XMP's, too, and OpenCV does not
+        turned = exif.get(_ORIENTATION) in _ON_THEIR_SIDE
         return ImageHeader(*((width, height) if turned else (height, width)), turned)
 
 

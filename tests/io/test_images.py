@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError, image_size, read_image
@@ -154,6 +155,18 @@ def test_the_limit_is_an_option(tmp_path, monkeypatch):
 def test_the_header_says_the_size_that_decoding_gives(tmp_path, suffix, orientation):
     path = save_turned(Image.new("RGB", (12, 8)), tmp_path / f"turned{suffix}", orientation)
     assert image_size(path) == read_image(path).shape[:2]
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".webp", ".png"])
+def test_an_orientation_in_xmp_alone_turns_no_image(tmp_path, suffix):
+    """OpenCV, by which images are decoded, passes it over."""
+    xmp = '<rdf:Description xmlns:tiff="http://ns.adobe.com/tiff/1.0/" tiff:Orientation="6"/>'
+    info = PngInfo()
+    info.add_itxt("XML:com.adobe.xmp", xmp)
+    options = {"pnginfo": info} if suffix == ".png" else {"xmp": xmp.encode()}
+    Image.new("RGB", (12, 8)).save(tmp_path / f"1{suffix}", **options)
+    path = tmp_path / f"1{suffix}"
+    assert image_size(path) == read_image(path).shape[:2] == (8, 12)
 
 
 def test_a_jpeg_with_a_second_picture_is_turned_as_others_are(tmp_path):
