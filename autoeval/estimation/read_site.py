@@ -22,7 +22,13 @@ from autoeval.errors import InputError
 from autoeval.estimation.checks import unreadable_warning
 from autoeval.estimation.given import Predictions, check_words, with_own_names
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
-from autoeval.io.image_lists import ImageFile, images_in_memory, load_image_folder, read_image_list
+from autoeval.io.image_lists import (
+    ImageFile,
+    images_in_memory,
+    is_pattern,
+    load_image_folder,
+    read_image_list,
+)
 from autoeval.io.images import image_size
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.predictions.covered_images import (
@@ -129,7 +135,7 @@ def site_of_files(
     boxes = site.boxes
     warnings, left_out = list[Notice](), list[Notice]()
     of_input = {"images-not-placed"}  # an image that is in no list is a warning
-    if named and Path(str(images)).is_dir():
+    if named and (Path(str(images)).is_dir() or is_pattern(str(images))):
         names = [image.file_name for image in described or ()]
         of_input |= set() if names == sorted(names) else {"images-by-place"}
     for note in (*unplaced, *site.left_out):
@@ -177,11 +183,11 @@ def site_of_files(
 
 
 def _in_which_order(note: Notice) -> Notice:
-    """Warn that items are taken in the order of a folder, which programs sort in two ways."""
+    """Warn that items are in the order of a folder or pattern, which is sorted in two ways."""
     text = (
-        f"{note} of the folder, whose names are sorted by their numbers (2.jpg before 10.jpg), and "
-        "not as Python sorts them (10.jpg before 2.jpg). Give the paths of the images in the order "
-        "of the items"
+        f"{note} of the folder or pattern, whose names are sorted by their numbers (2.jpg before "
+        "10.jpg), and not as Python sorts them (10.jpg before 2.jpg). Give the paths of the images "
+        "in the order of the items"
     )
     return Notice("images-by-place", text)
 

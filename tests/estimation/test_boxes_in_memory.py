@@ -67,15 +67,16 @@ def test_boxes_that_were_read_with_a_list_of_images_are_of_these(world, fitted, 
     assert alone.n_images == 39 and alone.value != wanted.value
 
 
+@pytest.mark.parametrize("pattern", ["", "*.jpg"])
 @pytest.mark.parametrize(("form", "severity"), [("{}.jpg", "warning"), ("{:02}.jpg", "note")])
 def test_items_in_the_order_of_a_folder_that_can_be_sorted_in_two_ways_are_warned_of(
-    fitted, tmp_path, form, severity
+    fitted, tmp_path, form, severity, pattern
 ):
     """2.jpg is before 10.jpg by their numbers, and behind it as Python sorts them."""
     item = {"boxes": [[10.0, 10, 60, 60]], "scores": [0.9], "labels": ["thing 1"]}
     for k in range(12):
         Image.new("L", (200, 200)).save(tmp_path / form.format(k))
-    estimate = fitted.predict([item] * 12, images=tmp_path)
+    estimate = fitted.predict([item] * 12, images=tmp_path / pattern)
     notices = (*estimate.warnings, *estimate.site.left_out)
     assert {n.severity for n in notices if n.code == "images-by-place"} == {severity}
 
