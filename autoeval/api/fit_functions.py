@@ -311,7 +311,9 @@ def write_fit_outputs(estimator: AccuracyEstimator, folder: Path | None) -> Accu
     return estimator
 
 
-def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[Notice]:
+def seen_in_training(
+    estimator: AccuracyEstimator, labels: PathLike, img_dir: PathLike | None = None
+) -> Iterator[Notice]:
     """Yield why the labelled images seem to be training images, and what follows.
 
     Parameters
@@ -320,6 +322,8 @@ def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator
         Fitted in this process with a detector that has a config; of others nothing is known.
     labels : path-like
         That it was fitted on.
+    img_dir : path-like, optional
+        As it was given to the fit.
     """
     detector = estimator.detector_
     config = getattr(detector, "config", None)
@@ -329,7 +333,7 @@ def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator
     from autoeval.estimation.given import read_labels
     from autoeval.words import Notice
 
-    names = tuple(image.file_name for image in read_labels(Path(labels), None).images)
+    names = tuple(image.file_name for image in read_labels(Path(labels), img_dir).images)
     for reason in trained_on(config, labels, names):
         yield Notice(
             "trained-on-these-images",

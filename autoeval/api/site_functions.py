@@ -161,8 +161,6 @@ def _fitted_here(
 
     names = OF_FILES if predictions is not None else (*OF_A_RUN, "reference")
     boxes: Any = {name: value for name, value in site.items() if name in names}
-    if predictions is not None:
-        boxes.pop("detector", None)
     return fit(
         labels,
         predictions,

@@ -56,7 +56,7 @@ def show_fit(
     result = estimator.fit_result_
     assert result is not None
     if typed["labels"] and typed["detector"]:
-        warnings = tuple(seen_in_training(estimator, typed["labels"]))
+        warnings = tuple(seen_in_training(estimator, typed["labels"], typed["img_dir"]))
         result = replace(result, warnings=(*result.warnings, *warnings))
         estimator = replace(estimator, fit_result_=result)
     facts = about(

@@ -1,5 +1,11 @@
 """A warning is printed once, wherever it comes from."""
 
+import json
+from types import SimpleNamespace
+
+import pytest
+from PIL import Image
+
 from autoeval.api import fit_functions
 from autoeval.cli import main
 from autoeval.words import Notice
@@ -18,3 +24,18 @@ def test_a_fit_says_once_that_images_were_seen_in_training(tmp_path, monkeypatch
     assert main([*map(str, words)]) == 0
     said = capsys.readouterr()
     assert (said.out + said.err).count("these were trained on") == 1
+
+
+def test_images_that_only_the_option_places_are_compared_with_those_of_training(tmp_path):
+    """Label files of YOLO in a folder of their own: such a fit ended in an error."""
+    config = pytest.importorskip("mmengine.config").Config
+    for folder in ("boxes", "photos"):
+        (tmp_path / folder).mkdir()
+    Image.new("RGB", (12, 8)).save(tmp_path / "photos/1.png")
+    (tmp_path / "boxes/1.txt").write_text("0 .5 .5 .2 .2\n")
+    trained = tmp_path / "trained.json"
+    trained.write_text(json.dumps({"images": [{"id": 1, "file_name": "1.png"}]}))
+    training = {"train_dataloader": {"dataset": {"ann_file": str(trained)}}}
+    fitted = SimpleNamespace(detector_=SimpleNamespace(config=config(training)))
+    seen = fit_functions.seen_in_training(fitted, tmp_path / "boxes", tmp_path / "photos")
+    assert [notice.code for notice in seen] == ["trained-on-these-images"]
