@@ -40,6 +40,12 @@ Key = tuple[str, str]
 
 P = TypeVar("P", "PrintedTable", "PrintedFigure")
 RELEASED_META_SET = "configs/metasets/released.py"
+PRINTED = {"n_sets": 50, "n_images": 250, "repeats": 10, "preset": PAPER, "box_score": 0.05}
+# Options by which figures are of other images, or of another score, than those in print.
+CHANGES = (
+    *("max_images", "metaset", "n_sets", "n_images"),
+    *("preset", "repeats", "dropout", "class_aware", "box_score"),
+)
 
 
 class ReproduceBosOptions(PerturbedOptions, MetaSetOptions, PassOptions, total=False):
@@ -239,12 +245,17 @@ def _cost(
     return Cost(images, repeats, rates)
 
 
-def _differs(options: ReproduceBosOptions) -> str:
-    return (
-        "cars and sample sets as in the authors' code"
-        if options.get("mode", PAPER) == RELEASED
-        else ""
-    )
+def _differs(options: Mapping[str, Any]) -> str:
+    """Say by which options our side is not what was printed; empty for none."""
+    released = options.get("mode", PAPER) == RELEASED
+    names = [name for name in CHANGES if not (released and name in ("preset", "metaset"))]
+    given = {name: options.get(name) for name in names}
+    changed = [
+        f"--{name.replace('_', '-')} {value}"
+        for name, value in given.items()
+        if value not in (None, False, PRINTED.get(name))
+    ]
+    return ", ".join([*(["cars and sample sets as in the authors' code"] * released), *changed])
 
 
 def _tables(

@@ -16,6 +16,7 @@ from autoeval.stability.reproduce.side_by_side import load_printed
 
 SMALL = ["--n-sets", "2", "--n-images", "3", "--repeats", "1"]
 ONE_SET = ["--n-sets", "1", *SMALL[2:]]  # where there are many sources
+MARKED = "--n-sets 2, --n-images 3, --repeats 1"
 
 
 class CarDetector(ShakenRectangles):
@@ -91,7 +92,7 @@ def test_table_1_on_all_ten_layouts(reproduce, tmp_path):
     assert code == 0 and "10 of 10 sources at hand" in told and "sources missing" not in told
     assert "100 images, 200 passes" in told
     result = json.loads(shown)
-    assert result["table_1"]["not_as_printed"] == ""
+    assert result["table_1"]["not_as_printed"] == f"NOT AS PRINTED: {MARKED}"
     rows = pd.DataFrame(result["table_1"]["rows"])
     own = rows.pivot(index="method", columns="column", values="own").astype(float)
     assert own.loc[["mAP", "bos", "ps", "ac"]].drop(columns="average").notna().all(axis=None)
@@ -114,7 +115,7 @@ def test_table_2_on_all_nine_layouts(reproduce, of_both, tmp_path):
     code, shown, told = reproduce("--table", "2", "--json", sizes=ONE_SET)
     assert code == 0 and "9 of 9 sources at hand" in told
     result = json.loads(shown)["table_2"]
-    assert result["not_as_printed"] == ""
+    assert result["not_as_printed"] == f"NOT AS PRINTED: {MARKED.replace('2', '1', 1)}"
     rows = pd.DataFrame(result["rows"]).set_index(["method", "column"])
     assert rows.loc[["mAP", "bos", "ac"], "own"].astype(float).notna().all()
     assert rows.loc[("bos", "CityPersons"), "printed"] == 6.26
@@ -140,7 +141,8 @@ def test_partial_data_gives_a_partial_table_and_says_where_the_rest_is_had(
     assert "kitti: 3 images" in told and "3 of 4 images, at equal distances" in told
     assert "bdd: missing (No labels" in told and "bdd-data.berkeley.edu" in told
     assert "cityscapes: missing (No label files" in told
-    assert "NOT AS PRINTED: retinanet_r50 on 3 of 10 sources" in shown
+    marks = f"--max-images 3, {MARKED}, retinanet_r50 on 3 of 10 sources"
+    assert f"NOT AS PRINTED: {marks}" in shown
     average = pd.read_csv(tmp_path / "work" / "report" / "table_1.csv").set_index(
         ["method", "column"]
     )
@@ -174,7 +176,8 @@ def test_every_set_of_the_papers_says_where_it_is_had():
 def test_another_detector_is_told(reproduce, three_sets):
     code, shown, told = reproduce("--detector", "yolox_nano")
     assert code == 0 and "yolox_nano on paper_vehicle: 30 images" in told
-    assert "NOT AS PRINTED: own figures are those of yolox_nano, yolox_nano on 3" in shown
+    marks = f"own figures are those of yolox_nano, {MARKED}, yolox_nano on 3"
+    assert f"NOT AS PRINTED: {marks}" in shown
     assert "fd was not evaluated" in shown  # the stand-in gives no features
 
 
@@ -215,7 +218,7 @@ def test_figures_beside_what_the_paper_states(reproduce, three_sets, tmp_path):
     assert code == 0 and "table_1" not in result
     assert "retinanet_r50 on paper_vehicle, keeping boxes: 30 images" in told
     figure = result["figure_2"]
-    assert figure["not_as_printed"] == "NOT AS PRINTED: 3 of 10 sources"
+    assert figure["not_as_printed"] == f"NOT AS PRINTED: {MARKED}, 3 of 10 sources"
     assert figure["in_print"].startswith("R² over .94") and figure["notes"] == []
     folder = tmp_path / "work" / "report"
     own = pd.read_csv(folder / "figure_2_retinanet_r50_mAP.csv").set_index("feature")
@@ -239,7 +242,7 @@ def test_the_mode_of_the_authors_code(reproduce, three_sets, tmp_path):
     table = json.loads(shown)["table_1"]
     assert code == 0 and "3 of 10 sources at hand" in told and "paper_car" in told
     assert table["not_as_printed"] == (
-        "NOT AS PRINTED: cars and sample sets as in the authors' code, "
+        f"NOT AS PRINTED: cars and sample sets as in the authors' code, {MARKED}, "
         "retinanet_r50 on 3 of 10 sources"
     )
     own = {(row["method"], row["column"]): row["own"] for row in table["rows"]}
