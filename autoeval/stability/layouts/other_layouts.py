@@ -104,11 +104,11 @@ def read_ua_detrac(
     places = [path.parent / f"Insight-MVT_Annotation_{part}" for part in ("Train", "Test")]
     wanted = [p for p in places if p.name.rpartition("_")[2].lower() in path.name.lower()]
     folder = first_folder(path, img_dir, wanted or places)
-    marked: dict[str, list[Marked]] = {}
+    marked, listed = dict[str, list[Marked]](), set[str]()
     videos, frames = unread("UA-DETRAC", "label files"), unread("UA-DETRAC", "frames")
     for file in label_files(path, ".xml"):
         with videos.item(printable(file)):
-            marked |= _video(file, parse_xml(file, "sequence"), step, frames)
+            marked |= _video(file, parse_xml(file, "sequence"), step, frames, listed)
     warnings = (*videos.warnings(), *frames.warnings())
     if unlisted == "empty":
         ignored = {
@@ -118,14 +118,15 @@ def read_ua_detrac(
         for image in load_image_folder(folder):
             name = image.path.relative_to(folder).as_posix()
             video = name.partition("/")[0]
-            if video in ignored and (_number(name) - 1) % step == 0:
-                marked.setdefault(name, ignored[video])
+            if video in ignored and name not in listed and (_number(name) - 1) % step == 0:
+                marked[name] = ignored[video]
     return collect_labels(path, folder, marked, categories=_UA_DETRAC, warnings=warnings)
 
 
 def _video(
-    file: Path, root: ElementTree.Element, step: int, bad: BadItems
+    file: Path, root: ElementTree.Element, step: int, bad: BadItems, listed: set[str]
 ) -> dict[str, list[Marked]]:
+    """Return the boxes of each frame that can be read; all that there are become `listed`."""
     ignored = [Marked(ANY, _detrac_box(box)) for box in root.findall("ignored_region/box")]
     frames = {}
     for position, frame in enumerate(root.findall("frame")):
@@ -134,6 +135,7 @@ def _video(
             if (number - 1) % step == 0:
                 targets = frame.findall("target_list/target")
                 name = f"{root.attrib['name']}/img{number:05d}.jpg"
+                listed.add(name)
                 frames[name] = [*map(_target, targets), *ignored]
     return frames
 

@@ -179,6 +179,15 @@ def test_options_of_ua_detrac(detrac):
         load_labels(detrac, layout="ua_detrac", unlisted="maybe")
 
 
+def test_a_frame_that_cannot_be_read_does_not_become_empty(detrac):
+    (file,) = detrac.glob("*.xml")
+    frames = TARGET.format(1) + TARGET.format(3).replace('width="10"', 'width="x"')
+    file.write_text(DETRAC.format(frames=frames))
+    labels = load_labels(detrac, layout="ua_detrac", unlisted="empty")
+    assert [image.image_id[-6:-4] for image in labels.images] == ["01", "02", "04"]
+    assert labels.unlabelled == ("MVI_1/img00003.jpg", "MVI_2/img00001.jpg")
+
+
 def test_self_driving_cars(write):
     rows = "frame,xmin,xmax,ymin,ymax,class_id\na.jpg,1,11,2,8,1\na.jpg,0,4,0,4,3\nb.jpg,1,2,1,2,2"
     folder = write({f"images/{name}.jpg": IMAGE for name in "abc"} | {"labels_train.csv": rows})
