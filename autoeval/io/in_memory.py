@@ -540,7 +540,8 @@ def _of_images(
     Raises
     ------
     InputError
-        If items without a name are not as many as the images, or several are of one image.
+        If items without a name are not as many as the images, those beside them that have one are
+        in another order, or several are of one image.
     """
     names: list[str | None] = [item.file_name for item in items]
     ids: list[Any] = [item.image_id for item in items]
@@ -556,6 +557,15 @@ def _of_images(
                 f"{len(images)} images. Expected an item for each, in their order; those without "
                 "a box are empty ones."
             )
+        bare = [PurePath(image.file_name or "").name for image in images]
+        for k, name in enumerate(names):  # those that are named are in this order, too
+            named = name and PurePath(name).name
+            if named in bare and named != bare[k]:
+                raise InputError(
+                    f"Item {k} of {name_of(predictions)} is of {name}, and image {k} is {bare[k]}; "
+                    "other items name no image. Expected items in the order of the images, or that "
+                    "each names its own."
+                )
         names = [image.file_name for image in images]
         ids = [image.image_id for image in images]
         # an item without a box says that nothing was found there; its size, whether it is of it

@@ -535,6 +535,17 @@ def test_a_file_that_is_called_as_ultralytics_calls_arrays_is_known_by_its_path(
     assert read_predictions(items[:-1], images=images).uncovered == (5,)
 
 
+def test_items_with_names_among_others_without_are_in_the_order_of_the_images():
+    """Images of Pillow lose their name by `convert`; the names of all others did not count."""
+    images = [replace(image, file_name=f"{k:03}.jpg") for k, image in enumerate(IMAGES)]
+    items = list(as_ultralytics())
+    items[1].path = "image0.jpg"
+    read = read_predictions(items, images=images)
+    np.testing.assert_allclose(read.boxes[read.image == 4], found_on(4)[0])
+    with pytest.raises(InputError, match=r"Item 0 of .* is of /data/new/005\.jpg, and image 0 is"):
+        read_predictions(items[::-1], images=images)
+
+
 @pytest.mark.parametrize("path", ["/data/yard.mp4", "/data/new/000.jpg"])
 @pytest.mark.parametrize("images", [None, IMAGES])
 def test_several_items_of_one_image_are_refused(path, images):
