@@ -159,8 +159,9 @@ def without_numbers_as_times(index: pd.DataFrame) -> pd.DataFrame:
     """
     index, in_names = index.copy(), index["taken_from"].isin([IN_NAME, NOWHERE])
     for _, rows in index[in_names].groupby("site"):
-        numbers = rows.index[[time is None for time in times_in_names(rows["name"])]]
-        index.loc[numbers, ["taken", "taken_from"]] = [pd.NaT, NOWHERE]
+        if rows["taken_from"].nunique() > 1:  # else all names hold a time, or none does
+            numbers = rows.index[[time is None for time in times_in_names(rows["name"])]]
+            index.loc[numbers, ["taken", "taken_from"]] = [pd.NaT, NOWHERE]
     return index
 
 
