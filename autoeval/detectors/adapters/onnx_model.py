@@ -130,7 +130,8 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
             )
     print(
         f"note: {spec.name} is read as layout={kind.layout}, resize={options['resize']} to "
-        f"{options['imgsz']}, rgb={options['rgb']}, {values}; --cfg-options KEY=VALUE changes that",
+        f"{options['imgsz']}, rgb={options['rgb']}, {values}, label 0 is {words[0]}; --cfg-options "
+        "KEY=VALUE changes all but the last",
         file=sys.stderr,
     )
     prepare, decode = _Preparing(kind, options), _DECODERS[kind.layout]

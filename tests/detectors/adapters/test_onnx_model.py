@@ -90,7 +90,8 @@ def test_a_layout_is_recognised_and_said(layout, tmp_path, capsys):
     found, detector = found_in(write(tmp_path / "a.onnx", layout()))
     name = {dets: "boxes", masks: "yolov8"}.get(layout, layout.__name__)
     assert detector.settings["layout"] == name
-    assert f"layout={name}" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"layout={name}" in said and "label 0 is car" in said
     np.testing.assert_allclose(found.boxes, CORNERS, atol=1e-5)
     np.testing.assert_allclose(found.scores, [0.9, 0.5], atol=1e-6)
     assert found.labels.tolist() == [0, 1]
