@@ -539,7 +539,8 @@ def observed_sources(
 ) -> tuple[list[Site], dict[str, Any]]:
     """Run a detector once over the sites of a task; see `observed_labels`.
 
-    The categories of the task are expected in all images of its sites.
+    The categories of the task are expected in all images of its sites, which are read whole,
+    whatever their splits.
 
     Parameters
     ----------
