@@ -120,7 +120,8 @@ def copied_files(index: pd.DataFrame) -> pd.Series:
     """Return which images a detector was run on that are another one's copies, (N,) bool.
 
     Copies are byte by byte an image of their site that came before, with the same time. A camera
-    that stands still sends such images at other times, which count.
+    that stands still sends such images at other times, which count. Files that cannot be read are
+    no copies: those of a broken camera are all alike, as where they are empty.
 
     Parameters
     ----------
@@ -128,7 +129,8 @@ def copied_files(index: pd.DataFrame) -> pd.Series:
         N rows of `MonitorStore.index`, with the digest of each file behind its stamp.
     """
     content = index["stamp"].str.split(" ").str[1]
-    return index.assign(stamp=content).duplicated(["site", "taken", "stamp"]) & content.notna()
+    again = index.assign(stamp=content).duplicated(["site", "taken", "stamp"])
+    return again & content.notna() & (index["unreadable"] == "")
 
 
 def copied_in_files(index: pd.DataFrame, gone: Mapping[str, float]) -> tuple[pd.Series, pd.Series]:

@@ -329,6 +329,17 @@ def test_copies_of_image_files_count_once_and_a_camera_that_stands_still_does_no
     assert again.n_new == 0 and again["gate"].to_pandas().equals(once["gate"].to_pandas())
 
 
+def test_files_that_cannot_be_read_are_no_copies_of_each_other(tmp_path):
+    """One was left of all empty files without a time, and the site was not unreadable."""
+    folder = fake_cameras.write_camera(tmp_path / "images/gate", 30, 150)
+    for k in range(10, 30):
+        (folder / f"{k:04d}.png").write_bytes(b"")
+    options = {"by": "every:30", "time": "exif", "work_dir": tmp_path / "work"}
+    given = fake_cameras.estimator(), fake_cameras.detector()
+    site = autoeval.monitor(*given, images=tmp_path / "images", **options)["gate"]
+    assert (site.state, site.n_images, site.n_unreadable) == ("unreadable", 10, 20)
+
+
 def half_empty_elsewhere(day, k):
     return [{**row, "bbox": [9, *row["bbox"][1:]]} for row in half_empty(day, k)]
 
