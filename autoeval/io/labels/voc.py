@@ -119,11 +119,11 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     warnings = [*pairs.warnings, *files.warnings(), *bad.warnings(), *without_size(unknown)]
     warnings += around_shapes(sum(thing.turned != 0 for thing in objects))
     upright = [thing.corners for thing in objects if not thing.turned]
-    n_fractions = sum(any(side % 1 for side in corners) for corners in upright)
+    n_fractions = sum(any(side % 1 for side in thing.corners) for thing in objects)
     reason = ""
     if any(min(corners[:2]) < 1 for corners in upright):
         reason = "boxes begin at pixel 0"
-    elif n_fractions > MOSTLY * len(upright):  # VOC itself has some
+    elif n_fractions > MOSTLY * len(objects):  # VOC itself has some
         reason = "most boxes end within pixels"
     if reason:
         text = f"{reason}, so pixels are counted from 0 and not, as in VOC, from 1"

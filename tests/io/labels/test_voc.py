@@ -87,6 +87,15 @@ def test_a_turned_box_of_rolabelimg_is_the_box_around_it(write):
     assert "read as the boxes around them: 1" in labels.warnings[0]
 
 
+def test_turned_boxes_in_fractions_of_pixels_count_from_0(write):
+    """As roLabelImg writes them where no box is upright: they were a pixel larger and displaced."""
+    numbers = {"cx": 16.25, "cy": 8.5, "w": 12.5, "h": 6.5, "angle": 3.1415926}  # half a turn
+    box = "".join(f"<{name}>{number}</{name}>" for name, number in numbers.items())
+    labels = read(write, annotation(f"<object><name>car</name><robndbox>{box}</robndbox></object>"))
+    assert labels.boxes[0].xywh == pytest.approx((10, 5.25, 12.5, 6.5), abs=1e-4)
+    assert "pixels-from-zero" in [notice.code for notice in labels.warnings]
+
+
 def test_parts_of_an_object_are_no_objects(write):
     part = "<part><name>head</name><bndbox><xmin>9</xmin></bndbox></part>"
     labels = read(write, annotation(thing(2, 2, 8, 8, "person", more=part)))
