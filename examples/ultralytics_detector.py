@@ -12,4 +12,4 @@ def find(images):
     return [b.xyxy for b in found], [b.conf for b in found], [b.cls for b in found]
 
 
-detector = BlackBoxDetector(find, list(model.names.values()), weights="yolo11n.pt")
+detector = BlackBoxDetector(find, model.names, weights="yolo11n.pt")
