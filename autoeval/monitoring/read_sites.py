@@ -60,7 +60,7 @@ from autoeval.monitoring.windows import Clock
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import Advance, Executor, Job, JobCounts, run_jobs
 from autoeval.runtime.progress import progress_bar
-from autoeval.sites.file_looks import Looks
+from autoeval.sites.file_looks import SAME_FLOOR, Looks
 from autoeval.words import Notice, codes_of, counted, listed, notices_of, prefixed, printable
 
 RESULTS = re.compile(
@@ -258,7 +258,8 @@ class ResultsReader:
             The images of the file.
         note : dict
             ``warnings`` of the file, its ``sites``, ``n_images``, and ``floor`` and ``unseen``, see
-            `Site`; ``blocks``, those of its images by name where some have one in common.
+            `Site`; ``fit_floor``, at which scores of the fit begin; ``blocks``, those of its images
+            by name where some have one in common.
 
         Raises
         ------
@@ -323,8 +324,8 @@ class ResultsReader:
             image.name: first.setdefault(block, image.name)
             for image, block in zip(images, blocks, strict=False)
         }
-        note = {**note, "unseen": site.unseen, "floor": site.floor, "blocks": of_frames}
-        return images, note
+        begins = {"unseen": site.unseen, "floor": site.floor, "fit_floor": self.looks.floor}
+        return images, {**note, **begins, "blocks": of_frames}
 
 
 def _rows_of_images(boxes: Boxes) -> list[np.ndarray]:
@@ -366,7 +367,8 @@ def read_results(
     Raises
     ------
     InputError
-        If the store holds records that were made with other settings.
+        If the store holds records that were made with other settings, or with a fit at another
+        score floor and of files that are gone or that this fit does not read.
     """
     predictions = reader.predictions
     reading: dict[str, Any] = {"names": dict(predictions.names)}  # type: ignore[arg-type]
@@ -407,11 +409,24 @@ def read_results(
             if stay := observed[file.name] - {image.name for image in rows}:
                 earlier = notes.get(file.name, note)  # they count as those of another file do
                 note["sites"] = sorted({*note["sites"], *earlier["sites"]})
-                note |= {name: max(note[name], earlier[name]) for name in ("unseen", "floor")}
+                for begins in ("unseen", "floor", "fit_floor"):
+                    note[begins] = max(note[begins], earlier.get(begins, 0.0))
                 blocks = earlier.get("blocks", {})
                 note["blocks"] |= {image: blocks[image] for image in stay & blocks.keys()}
             store.add(rows, numbered=True, file=(file.name, stamp, note))
             notes[file.name] = {"stamp": stamp, **note}
+    floor, known = reader.looks.floor, {0.0, *dict(reader.looks.floors)}
+    if as_before := [
+        name or reader.predictions.path
+        for name, note in notes.items()
+        if abs(note.get("fit_floor", floor) - floor) > SAME_FLOOR or note["floor"] not in known
+    ]:
+        raise InputError(
+            f"{store.folder} holds images that were read with a fit whose scores begin elsewhere, "
+            f"and that cannot be read again: their files ({listed(as_before, most=3)}) are gone, "
+            "no longer name them, or do not go with this fit. Put them back, or name another "
+            "folder with --work-dir."
+        )
     site_names = {file.name: file.name or file.path.name for file in files if file.name in notes}
     sites = {site for name in site_names for site in notes[name]["sites"]}
     gone = [site for name in notes.keys() - site_names.keys() for site in notes[name]["sites"]]

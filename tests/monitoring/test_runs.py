@@ -170,6 +170,55 @@ def test_a_file_of_another_threshold_gives_the_numbers_of_one_run(world, tmp_pat
     assert numbers(site).equals(numbers(run(world, tmp_path, depth=1)))
 
 
+def over(score):
+    """Ten boxes an image, of which those over a score are written."""
+
+    def boxes_of(day, k):
+        rng = np.random.default_rng([day, k])
+        sides, scores = (40 + 20 * rng.random(10)).tolist(), rng.random(10).tolist()
+        rows = [
+            {"category_id": 0, "bbox": [20 + 60 * n, 50, side, side], "score": scores[n]}
+            for n, side in enumerate(sides)
+        ]
+        return [row for row in rows if row["score"] >= score]
+
+    return boxes_of
+
+
+@pytest.mark.parametrize(
+    "first, second, now_over", [("cut fit", "fit", 0.01), ("fit", "cut fit", 0.3)]
+)
+def test_files_that_are_gone_are_of_a_fit_whose_scores_begin_there(
+    world, tmp_path, first, second, now_over
+):
+    """Boxes over .3 were read as all boxes, or the score .3 was not found in the other fit."""
+    shutil.copytree(world / "fit", tmp_path / "fit")
+    rows = json.loads((world / "val_predictions.json").read_text())
+    (tmp_path / "cut.json").write_text(json.dumps([row for row in rows if row["score"] >= 0.3]))
+    given = {"categories": {"thing": WORDS}, "incomplete": True}
+    labels = world / "val_labels.json"
+    autoeval.fit(labels, tmp_path / "cut.json", work_dir=tmp_path / "cut fit", **given)
+    old, new = tmp_path / "sites/gate/old.json", tmp_path / "sites/gate/new.json"
+    options = {"baseline": "6d", "depth": 1}
+
+    def watch(fit, work):
+        folder = tmp_path / "sites"
+        return autoeval.monitor(tmp_path / fit, folder, work_dir=tmp_path / work, **options)["gate"]
+
+    write_site(tmp_path / "sites/gate", over(0.3), range(7))
+    (tmp_path / "sites/gate/gate.json").rename(old)
+    watch(first, "work")
+    old.rename(tmp_path / "old.json")
+    write_site(tmp_path / "sites/gate", over(now_over), range(7, 9))
+    (tmp_path / "sites/gate/gate.json").rename(new)
+    with pytest.raises(InputError, match="--work-dir"):
+        watch(second, "work")
+    assert len(watch(second, "new work").history) == 2
+    if second == "fit":
+        (tmp_path / "old.json").rename(old)
+        assert numbers(watch(second, "work")).equals(numbers(watch(second, "once")))
+
+
 def of_two_words(day, k):
     return [row | {"category_id": n % 2} for n, row in enumerate(of_all_scores(day % 8, k))]
 
