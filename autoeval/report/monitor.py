@@ -22,6 +22,7 @@ from autoeval.monitoring.candidate import OF_KNOWN
 from autoeval.monitoring.looks import MOVED
 from autoeval.monitoring.monitor_store import CameraImage, MonitorStore
 from autoeval.monitoring.monitored import CHANGE, STATES, Monitored, MonitoredSite
+from autoeval.monitoring.windows import in_time
 from autoeval.report.page import (
     Block,
     Board,
@@ -463,7 +464,7 @@ def site_pictures(
     index = index[(index["unreadable"] == "") & index["kept"] & index["name"].isin(paths)]
     pictures = {}
     for site in monitored.sites[: MOST_PICTURES // OF_SITE]:
-        images = index[index["site"] == site.name].sort_values(["taken", "name"], kind="stable")
+        images = in_time(index[index["site"] == site.name])
         records = store.read(images["name"].tail(OF_SITE).tolist())
         drawn = (_picture(record, paths[record.name]) for record in records)
         pictures[site.name] = [picture for picture in drawn if picture]
