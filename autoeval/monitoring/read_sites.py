@@ -56,7 +56,7 @@ from autoeval.monitoring.monitor_store import (
     box_rows,
     site_of,
 )
-from autoeval.monitoring.windows import Clock
+from autoeval.monitoring.windows import AUTO, Clock
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.jobs import Advance, Executor, Job, JobCounts, run_jobs
 from autoeval.runtime.progress import progress_bar
@@ -276,7 +276,8 @@ class ResultsReader:
             site = site.as_categories(words, {word: word for word in in_file})
         warnings = [*site.warnings, *site.left_out]
         times = {image.taken for image in site.boxes.images}
-        one_time = len(site) > 1 and len(times) == 1 and None not in times
+        one_time = self.clock.source == AUTO and len(site) > 1 and len(times) == 1
+        one_time &= None not in times
         if one_time:  # as where a tool wrote the time of its export
             warnings.append(
                 Notice("times-equal", "all images have the same time: taken as without one")

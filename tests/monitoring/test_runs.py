@@ -18,6 +18,7 @@ from autoeval.errors import InputError
 from autoeval.io.image_lists import ImageFile
 from autoeval.monitoring.monitor_store import BOX, CameraImage, MonitorStore
 from autoeval.monitoring.read_sites import _StoredJobs, site_images
+from autoeval.report.monitor import site_pictures
 from autoeval.runtime.jobs import Job
 
 WORDS = ["thing 0", "thing 1", "thing 2"]
@@ -387,6 +388,33 @@ def test_files_that_cannot_be_read_are_no_copies_of_each_other(tmp_path):
     given = fake_cameras.estimator(), fake_cameras.detector()
     site = autoeval.monitor(*given, images=tmp_path / "images", **options)["gate"]
     assert (site.state, site.n_images, site.n_unreadable) == ("unreadable", 10, 20)
+
+
+def test_pictures_are_of_the_latest_images_in_the_order_of_windows(tmp_path):
+    """Of images without times they were 6 to 9, for 10 and 11 came before 2."""
+    folder = fake_cameras.write_camera(tmp_path / "images/gate", 12, 150)
+    for k in range(12):
+        (folder / f"{k:04d}.png").rename(folder / f"{k}.png")
+    options = {"time": "exif", "by": "every:6", "baseline": "6", "work_dir": tmp_path / "work"}
+    given = fake_cameras.estimator(), fake_cameras.detector()
+    monitored = autoeval.monitor(*given, images=tmp_path / "images", **options)
+    store = MonitorStore(tmp_path / "work")
+    pictures = site_pictures(monitored, store, monitored.pictures)["gate"]
+    assert [caption for _, caption in pictures] == [f"gate/{k}.png" for k in range(8, 12)]
+
+
+def test_an_equal_time_in_a_list_is_not_named_where_names_have_the_times(world, tmp_path):
+    """The times of the list were not asked for, and the warning said that there were none."""
+    write_site(tmp_path / "sites", half_empty, range(1))
+    path = tmp_path / "sites/gate.json"
+    content = json.loads(path.read_text())
+    for k, image in enumerate(content["images"]):
+        image |= {"datetime": "2026-03-09 10:00:00", "file_name": f"20260301_{k:02d}.jpg"}
+    path.write_text(json.dumps(content))
+    options = {"work_dir": tmp_path / "work", "time": "%Y%m%d_%H"}
+    monitored = autoeval.monitor(world / "fit", tmp_path / "sites", **options)
+    assert monitored.clocks == {"name": A_DAY}
+    assert "times-equal" not in [notice.code for notice in monitored.warnings]
 
 
 def half_empty_elsewhere(day, k):
