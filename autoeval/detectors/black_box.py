@@ -187,9 +187,9 @@ class BlackBoxDetector:
     Parameters
     ----------
     find : callable
-        Takes a list of images, (H, W, 3), uint8, channels in the order blue, green, red, and
-        returns three lists with one array for each image: boxes (N, 4) as xyxy in pixels of the
-        image as given, scores (N,) in [0, 1], and labels (N,), either numbers that index
+        Takes a list of images of one shape, (H, W, 3), uint8, channels in the order blue, green,
+        red, and returns three lists with one array for each image: boxes (N, 4) as xyxy in pixels
+        of the image as given, scores (N,) in [0, 1], and labels (N,), either numbers that index
         `categories` or words out of it. Let it return low scores too, from .01 on or less.
     categories : sequence of str or mapping of int to str
         Its words by label, from 0.
@@ -306,20 +306,32 @@ class BlackBoxDetector:
         ]
 
     def _detect(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
-        # Copies, for a program that draws into its images, or turns their colours in place: others
-        # see them, too, such as a reference.
-        own = [image.copy() for image in images]
-        try:
-            answers = self.find(own)
-        except Exception as error:  # it is a program of somebody else: it can fail in any way
-            raise FailedOnImagesError(
-                f"{self.name} failed on {len(images)} images, from '{image_ids[0]}' on: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        sizes = [(image.shape[0], image.shape[1]) for image in images]
-        detections, n_outside = read_found(answers, sizes, image_ids, self.categories)
-        self.n_outside += n_outside
-        return detections
+        """Run the callable on images of one shape at a time.
+
+        Frameworks pad images of several shapes to one, or resize them otherwise: their boxes would
+        depend on the images beside them, and so on the size of a batch.
+        """
+        by_shape: dict[tuple[int, ...], list[int]] = {}
+        for number, image in enumerate(images):
+            by_shape.setdefault(image.shape, []).append(number)
+        detections: dict[int, Detections] = {}
+        for same in by_shape.values():
+            names = [image_ids[k] for k in same]
+            # Copies, for a program that draws into its images, or turns their colours in place:
+            # others see them, too, such as a reference.
+            own = [images[k].copy() for k in same]
+            try:
+                answers = self.find(own)
+            except Exception as error:  # a program of somebody else: it can fail in any way
+                raise FailedOnImagesError(
+                    f"{self.name} failed on {len(same)} images, from '{names[0]}' on: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
+            sizes = [(images[k].shape[0], images[k].shape[1]) for k in same]
+            found, n_outside = read_found(answers, sizes, names, self.categories)
+            detections.update(zip(same, found, strict=True))
+            self.n_outside += n_outside
+        return [detections[k] for k in range(len(images))]
 
 
 def _plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

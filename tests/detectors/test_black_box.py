@@ -49,6 +49,20 @@ def test_what_a_callable_draws_into_its_images_stays_with_it():
     np.testing.assert_array_equal(image, street())
 
 
+def test_no_box_depends_on_the_images_beside_it():
+    """A program that pads a batch to its largest image, as frameworks do, saw others by batches."""
+
+    def find(images):
+        width = max(image.shape[1] for image in images)
+        n = len(images)
+        return [[[0, 0, 4, 4]]] * n, [[width / 100]] * n, [[0]] * n
+
+    images = [np.zeros((8, width, 3), np.uint8) for width in (10, 30, 10, 20)]
+    seen = BlackBoxDetector(find, WORDS).observe(images, list("abcd"))
+    assert [one.image_id for one in seen] == list("abcd")
+    np.testing.assert_allclose([float(one.clean.scores[0]) for one in seen], [0.1, 0.3, 0.1, 0.2])
+
+
 def test_settings_tell_detectors_apart():
     one, two = (
         BlackBoxDetector(find_bright, WORDS, settings={"score_thr": t}) for t in (0.01, 0.3)
