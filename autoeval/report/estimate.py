@@ -500,7 +500,7 @@ def category_blocks(estimate: Estimate) -> list[Block]:
         for name, ends in names.items()
     ]
     table = pd.DataFrame(rows).drop(columns="before").rename(columns=COLUMNS)
-    unknown = table["estimate"][:n].isna()
+    unknown = table["estimate"][:n].isna() & estimate.is_mean  # alone it lacks a score
     reasons = ["no box is over the threshold" if none else "" for none in unknown]
     reasons += [why_left_out(estimate, name) for name in estimate.left_out]
     if any(reasons):

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import autoeval
+from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.threshold_choice import ENDS, choose_from, draw_measures
@@ -17,7 +18,10 @@ from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan_folder import load_plan, save_plan
 from autoeval.report.estimate import (
+    NO_SCORE,
+    WHY,
     category_blocks,
+    category_lines,
     estimate_page,
     estimate_text,
     estimate_values,
@@ -26,6 +30,7 @@ from autoeval.report.labels import category_order_blocks
 from autoeval.report.page import Headline, Table
 from autoeval.report.threshold import choice_text, curve_blocks
 from autoeval.sites.site import Site
+from autoeval.stability.methods.source_regression import PublishedEstimate
 from tests.made_sites import WORDS, random_found, truth_from
 
 SAMPLE = Path(__file__).resolve().parents[2] / "docs/getting-started/sample"
@@ -131,3 +136,14 @@ def test_the_star_of_an_estimate_stands_at_its_values_not_at_a_neighbour_of_the_
     coarse = curve_at(np.array([0.05, 0.1, 0.15]))
     star, line, _ = star_of(coarse, 0.08, {"precision": 0.9, "recall": 0.6})
     assert star == pytest.approx((60, 90)) and line == pytest.approx(0.08)
+
+
+def test_a_category_without_a_score_is_not_said_to_have_no_box_over_a_threshold():
+    """A page gave that reason, and a place outside a mean, for what the terminal said of scores."""
+    parts = {"car": {"value": 0.5, "lower": 0.4, "upper": 0.6}, "bus": dict.fromkeys(ENDS, np.nan)}
+    of_all = 0.4, 0.2, 0.6, 0.9, "jackknife+", "mAP", 80
+    alone = PublishedEstimate(*of_all, {"bos": 0.7}, per_category=parts, method="bos")
+    assert list(category_lines(alone))[1] == f"bus: {NO_SCORE}"
+    assert list(category_blocks(alone)[-1].table) == ["category", "estimate", "lower", "upper"]
+    of_point = Estimate(*of_all[:5], "precision@0.5", 80, per_category=parts)
+    assert [bool(why) for why in category_blocks(of_point)[-1].table[WHY]] == [False, True]
