@@ -512,11 +512,12 @@ def _of_ultralytics(item: Any) -> _ImageBoxes:
 
 def _checked(image_boxes: _ImageBoxes) -> _ImageBoxes:
     """Return the item with boxes (n, 4) in float64, or raise ValueError for other shapes."""
-    n, words = len(image_boxes.scores), image_boxes.words
-    if np.size(image_boxes.boxes) != 4 * n or len(image_boxes.classes) != n:
+    n, words, shape = len(image_boxes.scores), image_boxes.words, np.shape(image_boxes.boxes)
+    in_columns = len(shape) > 1 and shape[-1] != 4 and n > 0
+    if in_columns or np.size(image_boxes.boxes) != 4 * n or len(image_boxes.classes) != n:
         raise ValueError(
             f"expected boxes of shape ({n}, 4), scores and classes of shape ({n},), got "
-            f"{np.shape(image_boxes.boxes)} and {np.shape(image_boxes.classes)}"
+            f"{shape} and {np.shape(image_boxes.classes)}"
         )
     if words is not None and len(words) != n:
         raise ValueError(f"expected a word for each of {n} boxes, got {len(words)}")

@@ -535,6 +535,13 @@ def test_a_file_that_is_called_as_ultralytics_calls_arrays_is_known_by_its_path(
     assert read_predictions(items[:-1], images=images).uncovered == (5,)
 
 
+def test_boxes_whose_columns_are_in_rows_are_refused():
+    item = {"boxes": np.array([[0, 50], [10, 60], [40, 90], [70, 100]]), "scores": [0.9, 0.8]}
+    item |= {"labels": ["car", "car"], "file_name": "0.jpg"}
+    with pytest.raises(InputError, match=r"expected boxes of shape \(2, 4\).* got \(4, 2\)"):
+        read_predictions([item])
+
+
 def test_items_with_names_among_others_without_are_in_the_order_of_the_images():
     """Images of Pillow lose their name by `convert`; the names of all others did not count."""
     images = [replace(image, file_name=f"{k:03}.jpg") for k, image in enumerate(IMAGES)]
