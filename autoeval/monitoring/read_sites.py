@@ -37,6 +37,7 @@ from autoeval.estimation.observation.samples import ImageLoading, PassLog, Unlab
 from autoeval.estimation.read_site import site_of_files
 from autoeval.estimation.run_detector import Detector, fitted_reference, own_words
 from autoeval.io.find_images import file_stamp, path_stamp
+from autoeval.io.image_identity import normal_name
 from autoeval.io.image_lists import (
     STANDARD_INPUT,
     ImageFile,
@@ -108,7 +109,9 @@ class ResultsFile:
         """
         assert self.image_list is not None
         images = _images(self.image_list, path_stamp(self.image_list))
-        in_folder = tuple(image for image in images if image.file_name.startswith(self.folder))
+        in_folder = tuple(
+            image for image in images if normal_name(image.file_name).startswith(self.folder)
+        )
         if not in_folder:
             raise InputError(
                 f"{self.image_list} lists no image in a folder {self.folder}, as the results file "
@@ -287,7 +290,8 @@ class ResultsReader:
             blocks = []
         boxes_of_images = _rows_of_images(site.boxes)
         stronger = None if site.reference is None else _rows_of_images(site.reference)
-        names, folder = [printable(image.file_name) for image in site.boxes.images], ""
+        names = [printable(normal_name(image.file_name)) for image in site.boxes.images]
+        folder = ""
         if file.name:  # unique among the images of all sites
             folder = f"{file.name}/"
             names = [folder + name.removeprefix(folder) for name in names]

@@ -17,7 +17,7 @@ from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.io.image_lists import ImageFile
 from autoeval.monitoring.monitor_store import BOX, CameraImage, MonitorStore
-from autoeval.monitoring.read_sites import _StoredJobs, site_images
+from autoeval.monitoring.read_sites import _StoredJobs, find_results, site_images
 from autoeval.report.monitor import site_pictures
 from autoeval.runtime.jobs import Job
 
@@ -415,6 +415,21 @@ def test_an_equal_time_in_a_list_is_not_named_where_names_have_the_times(world, 
     monitored = autoeval.monitor(world / "fit", tmp_path / "sites", **options)
     assert monitored.clocks == {"name": A_DAY}
     assert "times-equal" not in [notice.code for notice in monitored.warnings]
+
+
+@pytest.mark.parametrize("named", ["./{}/day/{}", "{}\\day\\{}", ".\\{}/day//{}"])
+def test_sites_are_folders_however_names_are_written(world, tmp_path, named):
+    """All were one site, as of names that Windows writes, and a list held no image of a site."""
+    write_site(tmp_path / "all", half_empty, range(1))
+    content = json.loads((tmp_path / "all/gate.json").read_text())
+    for k, image in enumerate(content["images"]):
+        image["file_name"] = named.format(["gate", "yard"][k % 2], image["file_name"])
+    (tmp_path / "all/gate.json").write_text(json.dumps(content))
+    options = {"depth": 1, "work_dir": tmp_path / "work"}
+    monitored = autoeval.monitor(world / "fit", tmp_path / "all/gate.json", **options)
+    assert {site.name: site.n_images for site in monitored.sites} == {"gate": 5, "yard": 5}
+    (file,) = find_results(tmp_path / "all", image_list=tmp_path / "all/gate.json")
+    assert len(file.images()) == 5
 
 
 def half_empty_elsewhere(day, k):
