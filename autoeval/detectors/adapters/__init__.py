@@ -156,11 +156,11 @@ def usable_device(name: str | None) -> str:
 
 
 def in_batches(find: Find, device: str) -> Find:
-    """Let a function see images of one shape at a time, so that no box depends on its neighbours.
+    """Let a function see as many images at a time as serves the device.
 
-    Frameworks pad a batch to its largest image. On a CPU images go one by one: a batch of a network
-    rounds differently there and is not faster. On an accelerator `ACCELERATOR_BATCH` go together,
-    and half as many each time that its memory runs out.
+    On a CPU images go one by one: a batch of a network rounds differently there and is not faster.
+    On an accelerator `ACCELERATOR_BATCH` go together, and half as many each time that its memory
+    runs out.
 
     Parameters
     ----------
@@ -172,29 +172,22 @@ def in_batches(find: Find, device: str) -> Find:
     Returns
     -------
     callable
-        The same for images of any shapes.
+        The same for any number of images.
     """
     most = 1 if device.startswith("cpu") else ACCELERATOR_BATCH
 
     def find_all(images: Sequence[np.ndarray]) -> tuple[list[Any], ...]:
         nonlocal most
-        by_shape: dict[tuple[int, ...], list[int]] = {}
-        for number, image in enumerate(images):
-            by_shape.setdefault(image.shape, []).append(number)
-        answers: list[Any] = [None] * len(images)
-        for same in by_shape.values():
-            while same:
-                rows, rest = same[:most], same[most:]
-                try:
-                    parts = find([images[row] for row in rows])
-                except Exception as error:
-                    if most == 1 or type(error).__name__ != "OutOfMemoryError":
-                        raise
-                    most = math.ceil(most / 2)
-                    continue
-                for row, answer in zip(rows, zip(*parts, strict=True), strict=True):
-                    answers[row] = answer
-                same = rest
+        answers: list[Any] = []
+        while len(answers) < len(images):
+            try:
+                parts = find(images[len(answers) : len(answers) + most])
+            except Exception as error:
+                if most == 1 or type(error).__name__ != "OutOfMemoryError":
+                    raise
+                most = math.ceil(most / 2)
+                continue
+            answers += zip(*parts, strict=True)
         return tuple([answer[part] for answer in answers] for part in range(3))
 
     return find_all
