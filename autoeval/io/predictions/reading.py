@@ -154,7 +154,7 @@ def read_predictions(
         What lists them, for messages.
     numbers : mapping or sequence of str, or path-like, optional
         Word for each number of a category, where the file has neither words nor `categories`; see
-        `read_names`.
+        `read_names`. By default those of a COCO JSON as `images`.
     words : sequence of str, optional
         The words of the detector: with them a file without a box, of images that are known, is read
         as nothing found, and a word that is spelt otherwise is one of them.
@@ -173,11 +173,18 @@ def read_predictions(
     ------
     InputError
         If the file is missing, malformed, without a usable box, of other images than `images`, or
-        its categories have no words; if it holds each object twice.
+        its categories have no words; if it holds each object twice; if `images` is neither a path
+        nor a sequence of LabelledImage.
     """
-    read_as = ReadAs(read_names(numbers or {}), words, columns, numbering)
+    of_list: dict[str, str] = {}
     if isinstance(images, str | os.PathLike):
-        where, images = str(images), read_image_list(images)
+        where, images = str(images), read_image_list(images, numbers=of_list)
+    elif images is not None and not all(isinstance(image, LabelledImage) for image in images):
+        raise InputError(
+            "Expected `images` as a path (a folder, a COCO JSON, a pattern or a text file) or a "
+            "sequence of LabelledImage, such as `autoeval.load_labels(...).images`."
+        )
+    read_as = ReadAs(read_names(numbers or of_list), words, columns, numbering)
     boxes = read_boxes(given, read_as, images, where)
     return boxes if images is None else replace(boxes, listed=True)
 

@@ -47,6 +47,26 @@ def test_columns(tmp_path):
     assert read.numbers == {"1": "car", "3": "person"}
 
 
+def test_a_list_of_images_in_coco_gives_the_words_of_numbers(tmp_path):
+    listed = [
+        {"id": int(image.image_id), "file_name": image.file_name, "height": 100, "width": 200}
+        for image in IMAGES
+    ]
+    categories = [{"id": 1, "name": "car"}, {"id": 3, "name": "person"}]
+    images = tmp_path / "images.json"
+    images.write_text(json.dumps({"images": listed, "categories": categories}))
+    file = write(tmp_path, [box(image_id=2), box(category_id=3)])
+    read = read_predictions(file, images=images)
+    assert [read.categories[k] for k in read.label] == ["car", "person"]
+    given = read_predictions(file, images=images, numbers={"1": "bus", "3": "dog"})
+    assert [given.categories[k] for k in given.label] == ["bus", "dog"]
+
+
+def test_paths_are_no_list_of_images(tmp_path):
+    with pytest.raises(InputError, match="sequence of LabelledImage"):
+        read_predictions(write(tmp_path, [box()]), images=["street/a.jpg"])
+
+
 def test_images_may_be_the_path_of_their_list(tmp_path):
     (tmp_path / "images.txt").write_text("\n".join(image.file_name for image in IMAGES))
     path = write(tmp_path, [box(image_id=None, file_name="street/c.jpg")])
