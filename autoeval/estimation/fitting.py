@@ -52,6 +52,7 @@ from autoeval.estimation.protocol import (
 from autoeval.estimation.read_site import CHOSEN
 from autoeval.estimation.run_detector import Detector
 from autoeval.io.predictions.category_words import known_spellings
+from autoeval.io.predictions.covered_images import content_of_images
 from autoeval.io.predictions.reading import files_by_site
 from autoeval.io.tasks.task import Task
 from autoeval.labels.assistance import LabelAssistance
@@ -238,11 +239,12 @@ def fit_site_files(files: Predictions, task: Task, settings: FitSettings) -> Acc
             f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
             "source."
         )
-    by_site, names = files_by_site(folder), {seed_set.name for seed_set in task.seed_sets}
+    names = {seed_set.name for seed_set in task.seed_sets}
+    by_site = {site: file for site, file in files_by_site(folder).items() if site in names}
     sets, chosen = _read_with_strongest(
         files,
         lambda predictions: task_with_files(
-            task, {k: predictions.of_site(k, by_site[k]) for k in by_site.keys() & names}
+            task, {site: predictions.of_site(site, file) for site, file in by_site.items()}
         ),
     )
     expected: dict[str, list[str]] = {name: [name] for name in task.categories}
@@ -493,10 +495,8 @@ def _shared_by_groups(sets: Sequence[Site]) -> list[Notice]:
     contents = list[set[bytes]]()
     for labelled_set in sets:
         sure = labelled_set.boxes.where(over_threshold(labelled_set.boxes.scores, SURE))
-        rows = np.column_stack([sure.boxes, sure.scores]).astype(np.float32)
-        order = np.lexsort((*rows.T, sure.image))
-        ends = np.flatnonzero(np.diff(sure.image[order])) + 1
-        contents.append({part.tobytes() for part in np.split(rows[order], ends) if len(part)})
+        sure = replace(sure, label=np.zeros_like(sure.label))  # sets number categories otherwise
+        contents.append({*content_of_images(sure).values()})
     return [
         Notice(
             "images-in-several-groups",

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.boxes import ENOUGH_BOXES, LabelledImage, check_pixels
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import normal_id
 from autoeval.io.image_lists import coco_categories, coco_entries, coco_images
@@ -30,6 +30,7 @@ from autoeval.io.labels.content import (
     LabelSet,
     around_shapes,
     around_turned,
+    in_pixels,
 )
 from autoeval.runtime.files import MALFORMED, PathLike, read_json, write_text
 from autoeval.words import Notice, printable
@@ -111,22 +112,16 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
                 path, document, "annotations", lambda e: _box(e, image_ids, categories), warnings
             )
         )
-    if len(boxes) >= ENOUGH_BOXES:
-        place = {image.image_id: k for k, image in enumerate(images)}
-        places = np.array([place[image_id] for image_id in boxes.image_ids], np.int64)
-        xyxy = boxes.xywh.copy()
-        with np.errstate(over="ignore"):
-            xyxy[:, 2:] += xyxy[:, :2]
-        reach = check_pixels(path, "labelled boxes", xyxy, places[boxes.image], images)
-        warnings += reach.in_shares
-    content = LabelSet(
-        path,
-        images,
-        tuple(categories.values()),
-        boxes,
-        warnings=(*warnings, *around_shapes(n_turned)),
-        numbers=tuple(categories),
-        lists_categories=True,
+    content = in_pixels(
+        LabelSet(
+            path,
+            images,
+            tuple(categories.values()),
+            boxes,
+            warnings=(*warnings, *around_shapes(n_turned)),
+            numbers=tuple(categories),
+            lists_categories=True,
+        )
     )
     entries = document["images"] or []
     if any(isinstance(entry, dict) and ABSENT in entry for entry in entries):

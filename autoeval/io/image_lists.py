@@ -689,7 +689,7 @@ def coco_categories(
     """Read the word of each category number.
 
     A category that is the ``supercategory`` of all others, has "none" itself and no annotation is
-    left out.
+    left out, with a note.
 
     Parameters
     ----------
@@ -698,7 +698,7 @@ def coco_categories(
     document : mapping
         It need not have ``categories``.
     warnings : list of Notice
-        Takes which of them are malformed.
+        Takes which of them are malformed, and the group that is left out.
 
     Raises
     ------
@@ -719,8 +719,13 @@ def coco_categories(
     if group and others and all(e.get("supercategory") == group.get("name") for e in others):
         number = normal_id(group.get("id"))
         boxes = [b for b in document.get("annotations") or () if isinstance(b, Mapping)]
-        if all(normal_id(box.get("category_id")) != number for box in boxes):
-            words.pop(number, None)
+        of_boxes = {normal_id(box.get("category_id")) for box in boxes}
+        if number in words and number not in of_boxes:
+            text = (
+                f"{path}: category {words.pop(number)}, which all others are of and no box, is "
+                "taken for their group, and for no category"
+            )
+            warnings.append(Notice("category-group", text, severity="note"))
     return words
 
 

@@ -17,7 +17,7 @@ from unicodedata import normalize
 
 import numpy as np
 
-from autoeval.boxes import Boxes, LabelledImage
+from autoeval.boxes import ENOUGH_BOXES, Boxes, LabelledImage, check_pixels
 from autoeval.io.image_identity import split_of, split_word
 from autoeval.io.image_lists import FARTHEST
 from autoeval.words import Notice, listed
@@ -257,7 +257,7 @@ def renamed(
         no single number, and labels are without `LabelSet.numbers`.
     """
     kept = [image for image in content.images if image.image_id in images]
-    boxes = of_images(content, kept).boxes
+    boxes = content.boxes.where(content.boxes.on(images))
     ids = {name: image.image_id for name, image in images.items()}
     joined: dict[str, set[str]] = {}  # the words of each category; it was looked for where all were
     for word in content.categories:
@@ -366,6 +366,36 @@ def around_turned(xywh: Sequence[float], degrees: float) -> tuple[float, float, 
     cos, sin = abs(math.cos(angle)), abs(math.sin(angle))
     w, h = width * cos + height * sin, width * sin + height * cos
     return left + (width - w) / 2, top + (height - h) / 2, w, h
+
+
+def in_pixels(content: LabelSet) -> LabelSet:
+    """Refuse labels whose boxes are not in pixels of their images; see `check_pixels`.
+
+    Parameters
+    ----------
+    content : LabelSet
+        Labels; of few boxes nothing can be decided.
+
+    Returns
+    -------
+    LabelSet
+        With a warning of boxes in shares of some images.
+
+    Raises
+    ------
+    InputError
+        If they are not.
+    """
+    boxes = content.boxes
+    if len(boxes) < ENOUGH_BOXES:
+        return content
+    place = {image.image_id: k for k, image in enumerate(content.images)}
+    places = np.array([place[image_id] for image_id in boxes.image_ids], np.int64)
+    xyxy = boxes.xywh.copy()
+    with np.errstate(over="ignore"):
+        xyxy[:, 2:] += xyxy[:, :2]
+    reach = check_pixels(content.path, "labelled boxes", xyxy, places[boxes.image], content.images)
+    return replace(content, warnings=(*content.warnings, *reach.in_shares))
 
 
 def around_shapes(n: int) -> tuple[Notice, ...]:

@@ -14,9 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from xml.etree import ElementTree
 
-import numpy as np
-
-from autoeval.boxes import ENOUGH_BOXES, LabelledImage, check_pixels
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import without_suffix
 from autoeval.io.image_lists import walk
@@ -28,6 +26,7 @@ from autoeval.io.labels.content import (
     LabelSet,
     around_shapes,
     around_turned,
+    in_pixels,
 )
 from autoeval.io.labels.pairing import (
     LabelPairs,
@@ -129,21 +128,16 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
         text = f"{reason}, so pixels are counted from 0 and not, as in VOC, from 1"
         warnings.append(Notice("pixels-from-zero", text, severity="note"))
     first = 0 if reason else 1
-    boxes = BoxColumns.of([_box(thing, first) for thing in objects])
-    if len(boxes) >= ENOUGH_BOXES:
-        place = {image.image_id: k for k, image in enumerate(images)}
-        xyxy = boxes.xywh.copy()
-        xyxy[:, 2:] += xyxy[:, :2]
-        image_numbers = np.array([place[thing.image_id] for thing in objects])
-        warnings += check_pixels(path, "labelled boxes", xyxy, image_numbers, images).in_shares
-    return LabelSet(
-        path,
-        tuple(images),
-        tuple(dict.fromkeys(thing.category for thing in objects)),
-        boxes,
-        pairs.img_dir,
-        tuple(map(printable, pairs.unlabelled)),
-        tuple(warnings),
+    return in_pixels(
+        LabelSet(
+            path,
+            tuple(images),
+            tuple(dict.fromkeys(thing.category for thing in objects)),
+            BoxColumns.of([_box(thing, first) for thing in objects]),
+            pairs.img_dir,
+            tuple(map(printable, pairs.unlabelled)),
+            tuple(warnings),
+        )
     )
 
 

@@ -547,7 +547,7 @@ def copies(
         return np.zeros(0, np.int64)
     of_content: dict[tuple, list[int]] = {}
     in_names = times_in_names(image.file_name for image in read.images)
-    for k, content in _content_of_images(read.where(has_twin[read.image])).items():
+    for k, content in content_of_images(read.where(has_twin[read.image])).items():
         image = read.images[k]
         taken = image.taken or in_names[k]
         of_content.setdefault((content, image.size, taken), []).append(k)
@@ -558,7 +558,7 @@ def copies(
         several = [part for same in several for part in _by_bytes(same, read.images, files)]
     labels: dict[int, bytes] = {}
     if truth is not None:
-        labels = {**dict.fromkeys(truth.covered.tolist(), b""), **_content_of_images(truth)}
+        labels = {**dict.fromkeys(truth.covered.tolist(), b""), **content_of_images(truth)}
     ranks = _ranks(read.images)
     later = [k for same in several for k in _later(same, read.images, ranks, labels)]
     return np.array(sorted(later), np.int64)
@@ -595,8 +595,19 @@ def truth_on_images(content: LabelSet, images: Sequence[LabelledImage]) -> Boxes
     )
 
 
-def _content_of_images(boxes: Boxes) -> dict[int, bytes]:
-    """Return the boxes of each image that has any, as bytes, whatever their order."""
+def content_of_images(boxes: Boxes) -> dict[int, bytes]:
+    """Return the boxes of each image that has any, as bytes, whatever their order.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Of predictions or labels.
+
+    Returns
+    -------
+    dict of int to bytes
+        By the position of the image: scores, categories, crowds and boxes.
+    """
     columns = (boxes.scores[:, None], boxes.label[:, None], boxes.crowd[:, None], boxes.boxes)
     rows = np.concatenate([np.float64(column) for column in columns], axis=1)
     order = np.lexsort((*rows.T, boxes.image))

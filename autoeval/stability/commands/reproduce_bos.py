@@ -43,8 +43,15 @@ RELEASED_META_SET = "configs/metasets/released.py"
 PRINTED = {"n_sets": 50, "n_images": 250, "repeats": 10, "preset": PAPER, "box_score": 0.05}
 # Options by which figures are of other images, or of another score, than those in print.
 CHANGES = (
-    *("max_images", "metaset", "n_sets", "n_images"),
-    *("preset", "repeats", "dropout", "class_aware", "box_score"),
+    "max_images",
+    "metaset",
+    "n_sets",
+    "n_images",
+    "preset",
+    "repeats",
+    "dropout",
+    "class_aware",
+    "box_score",
 )
 
 
@@ -253,7 +260,7 @@ def _differs(options: Mapping[str, Any]) -> str:
     changed = [
         f"--{name.replace('_', '-')} {value}"
         for name, value in given.items()
-        if value not in (None, False, PRINTED.get(name))
+        if not (value is None or value is False or value == PRINTED.get(name))
     ]
     return ", ".join([*(["cars and sample sets as in the authors' code"] * released), *changed])
 

@@ -13,13 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from autoeval.boxes import ENOUGH_BOXES, LabelledImage, check_pixels
+from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_lists import load_image_folder
 from autoeval.io.images import image_size
-from autoeval.io.labels.content import ANY, BoxColumns, LabelledBox, LabelSet
+from autoeval.io.labels.content import ANY, BoxColumns, LabelledBox, LabelSet, in_pixels
 from autoeval.io.labels.pairing import without_size
 from autoeval.runtime.files import MALFORMED, BadItems, fault
 from autoeval.words import Notice, listed, printable
@@ -153,25 +151,20 @@ def collect_labels(
         for image in images
         for box in marked[image.file_name]
     ]
-    columns, of_pixels = BoxColumns.of(boxes), tuple[Notice, ...]()
-    if len(columns) >= ENOUGH_BOXES:
-        counts = [len(marked[image.file_name]) for image in images]
-        xyxy = columns.xywh.copy()
-        xyxy[:, 2:] += xyxy[:, :2]
-        image = np.repeat(np.arange(len(images)), counts)
-        of_pixels = check_pixels(path, "labelled boxes", xyxy, image, images).in_shares
     # Of images that are missing, too: a half-downloaded set keeps its categories.
     words = dict.fromkeys(
         [*categories, *(box.category for boxes in marked.values() for box in boxes)]
     )
-    return LabelSet(
-        path,
-        tuple(images),
-        tuple(word for word in words if word != ANY),
-        columns,
-        img_dir,
-        tuple(sorted(map(printable, present - marked.keys()))),
-        (*warnings, *([missing] if absent else ()), *without_size(lost), *of_pixels),
+    return in_pixels(
+        LabelSet(
+            path,
+            tuple(images),
+            tuple(word for word in words if word != ANY),
+            BoxColumns.of(boxes),
+            img_dir,
+            tuple(sorted(map(printable, present - marked.keys()))),
+            (*warnings, *([missing] if absent else ()), *without_size(lost)),
+        )
     )
 
 

@@ -198,6 +198,8 @@ def test_the_group_that_roboflow_lists_is_no_category_unless_a_box_is_of_it(
     labels = read_coco(document)
     assert labels.numbers == numbers
     assert labels.categories == words[-len(numbers) :]
+    left_out = [notice.code for notice in labels.warnings if notice.code == "category-group"]
+    assert left_out == (["category-group"] if used else [])
     assert [box.category for box in labels.boxes] == [words[used]]
     (tmp_path / "boxes").mkdir()
     (tmp_path / "boxes" / "a.txt").write_text("0 0.5 0.5 0.5 0.5 0.9\n1 0.5 0.5 0.2 0.2 0.8\n")

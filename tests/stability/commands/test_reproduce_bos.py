@@ -11,6 +11,7 @@ from shaken_rectangles import ShakenRectangles
 
 from autoeval.cli import main
 from autoeval.detections import Detections
+from autoeval.stability.commands.reproduce_bos import _differs
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.reproduce.side_by_side import load_printed
 
@@ -303,3 +304,14 @@ def test_a_figure_without_data_is_told(reproduce):
     assert "– (0.830)" in shown and "In print: Box stability follows mAP best above 15 %" in shown
     code, _, told = reproduce("--figure", "3")
     assert code == 2 and "figures out of 2, 3c, 4a" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "marks"),
+    [
+        ({"repeats": 0}, "--repeats 0"),
+        ({"repeats": 10, "n_sets": 50, "class_aware": False, "dropout": None}, ""),
+    ],
+)
+def test_sizes_that_are_printed_are_no_change_and_none_is_one(options, marks):
+    assert _differs(options) == marks
