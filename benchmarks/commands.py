@@ -9,14 +9,6 @@ comprehensions).
     python -m benchmarks.commands entered
     python -m benchmarks.commands entered --only estimate --list
 
-first-line: processor time until `fit` and `estimate` print their number, beside imports alone.
-
-Each run is a process of its own, in turn with one that only imports what numbers and files need, so
-that a busy machine slows both. Prints the median of the ratios; pages are drawn after the number.
-
-    python -m benchmarks.commands first-line
-    python -m benchmarks.commands first-line --runs 9
-
 times: processor time of the commands on the sample, in turns with those of another checkout.
 
     git worktree add ../before COMMIT
@@ -31,19 +23,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
-SAMPLE = ROOT / "docs/getting-started/sample"
+SAMPLE_FOLDER = "docs/getting-started/sample"
+SAMPLE = ROOT / SAMPLE_FOLDER
 NEW = "--predictions new_predictions.json --images new_site.json"
 COMMANDS = {
     "fit": "fit --labels val.json --predictions val_predictions.json",
@@ -84,31 +76,7 @@ sys.setprofile(None)
 json.dump(sorted(entered), open(sys.argv[2], "w"))
 sys.exit(status)
 """
-IMPORTS = "import numpy, scipy.special, scipy.linalg, pyarrow.parquet"
-SECONDS = "import sys, time; sys.stderr.write(f'\\n{time.process_time()}')"
-#: Most times as long as the imports that a command should take.
-MOST_TIMES = {"fit": 5.0, "estimate": 2.0}
-TIMING = """
-import os, sys, time
-
-class FirstLine:
-    encoding = "utf-8"
-    def write(self, text):
-        if text.strip():
-            sys.stderr.write(f"\\n{time.process_time()}")
-            sys.stderr.flush()
-            os._exit(0)
-    def flush(self):
-        pass
-    def isatty(self):
-        return False
-
-sys.stdout = FirstLine()
-from autoeval.cli import main
-main(sys.argv[1:])
-"""
-HERE = Path(__file__).resolve().parents[1]
-SAMPLE_FOLDER = "docs/getting-started/sample"
+PROCESSOR, WALL, MEMORY = "processor, s", "wall clock, s", "peak memory, MB"
 TIMED = (
     "fit --labels val.json --predictions val_predictions.json",
     "estimate --predictions new_predictions.json --images new_site.json",
@@ -132,14 +100,39 @@ def run_part(about: str | None, parts: Mapping[str, Callable[[list[str]], None]]
     parts[typed.part](typed.words)
 
 
+def run_python(
+    words: Sequence[object],
+    *,
+    cwd: Path | None = None,
+    root: Path = ROOT,
+    python: str = sys.executable,
+    check: bool = True,
+) -> tuple[dict[str, float], str]:
+    """Run Python on one thread; return its seconds by two clocks and peak memory, and what it said.
+
+    root: checkout that it imports. check: whether it has to end well.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users' programs are compiled once
+    command, start = [python, *map(str, words)], time.perf_counter()
+    with tempfile.TemporaryFile("w+") as printed:
+        process = subprocess.Popen(
+            command, cwd=cwd, env=environment, stdout=printed, stderr=subprocess.STDOUT
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        printed.seek(0)
+        text = printed.read()
+    if check and status:
+        raise SystemExit(f"{' '.join(command)} failed:\n{text}")
+    figures = used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1024
+    return dict(zip((PROCESSOR, WALL, MEMORY), figures, strict=True)), text
+
+
 def entered_by(command: str, folder: Path) -> list[tuple[str, str]]:
     """Run a command in a folder; return the file and the name of each function that it enters."""
     package, found = str(ROOT / "autoeval"), folder / "entered.json"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    words = [sys.executable, "-c", COUNTING, package, str(found), *command.split()]
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"autoeval {command} ended with {done.returncode}:\n{done.stderr}")
+    run_python(["-c", COUNTING, package, found, *command.split()], cwd=folder)
     return [tuple(pair) for pair in json.loads(found.read_text())]
 
 
@@ -176,52 +169,15 @@ def entered(words: list[str]) -> None:
                 print("\n".join(f"  {Path(file).relative_to(ROOT)}" for file in files))
 
 
-def seconds_of(program: str, words: list[str], folder: Path) -> float:
-    """Run a program that writes its processor seconds last on standard error, and return them."""
-    command = [sys.executable, "-c", program, *words]
-    environment = {**os.environ}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users' programs are compiled once
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(words)} ended with {done.returncode}:\n{done.stderr}")
-    return float(done.stderr.splitlines()[-1])
-
-
-def ratios_of(command: str, folder: Path, runs: int) -> list[float]:
-    """Return the ratios of a command to the imports, run in turn; the first of each warms up."""
-    ratios = []
-    for _ in range(runs + 1):
-        imports = seconds_of(f"{IMPORTS}; {SECONDS}", [], folder)
-        ratios.append(seconds_of(TIMING, COMMANDS[command].split(), folder) / imports)
-    return ratios[1:]
-
-
-def first_line(words: list[str]) -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(prog="commands first-line")
-    parser.add_argument("--runs", type=int, default=5)
-    args = parser.parse_args(words)
-    print("| command | times the imports | lowest | highest | at most |\n|---|---:|---:|---:|---:|")
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        shutil.copytree(SAMPLE, folder, dirs_exist_ok=True)
-        words = [sys.executable, "-m", "autoeval", *COMMANDS["fit"].split()]
-        subprocess.run(words, cwd=folder, capture_output=True, check=True)
-        for command, most in MOST_TIMES.items():
-            ratios = ratios_of(command, folder, args.runs)
-            row = (median(ratios), min(ratios), max(ratios))
-            print(f"| {command} | {' | '.join(f'{ratio:.1f}' for ratio in row)} | {most:g} |")
-
-
 def times(words: list[str]) -> None:
     """Time and print a table in Markdown."""
     parser = argparse.ArgumentParser(prog="commands times")
     parser.add_argument("--before", type=Path, required=True, metavar="CHECKOUT")
     parser.add_argument("--runs", type=int, default=5)
     args = parser.parse_args(words)
-    checkouts = {"before": args.before.resolve(), "now": HERE}
+    checkouts = {"before": args.before.resolve(), "now": ROOT}
     print("| command | before, s | now, s | ratio |\n|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         work_dirs = {name: Path(folder) / name for name in checkouts}
         for command in TIMED:
             times: dict[str, list[float]] = {name: [] for name in checkouts}
@@ -243,22 +199,12 @@ def processor_time(command: str, checkout: Path, work_dir: Path) -> float:
         words += ["--work-dir", str(work_dir / words[0])]
     if words[0] in ("estimate", "label") and "--help" not in words:
         words += ["--estimator", str(work_dir / "fit")]
-    environment = {**os.environ, "PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
-        [sys.executable, "-m", "autoeval", *words],
-        cwd=checkout / SAMPLE_FOLDER,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    folder = checkout / SAMPLE_FOLDER
+    used, _ = run_python(["-m", "autoeval", *words], cwd=folder, root=checkout, check=False)
+    return used[PROCESSOR]
 
 
-PARTS = {"entered": entered, "first-line": first_line, "times": times}
+PARTS = {"entered": entered, "times": times}
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ is the same with the labels of all images (``--labels FILE``).
 
 monitor: time `autoeval monitor` on many sites: a first run, a run without news, one more site.
 
-    python -m benchmarks.large_files monitor [--sites 1 100 1000] [--profile FILE]
+    python -m benchmarks.large_files monitor [--sites 1 100 1000]
 
 Each site has 50 images with boxes drawn from the sample of the documentation, in five windows of
 which three are the baseline. Every run is a process of its own. Seconds are of processors (user and
@@ -40,10 +40,7 @@ import argparse
 import contextlib
 import json
 import multiprocessing
-import os
-import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -64,7 +61,7 @@ from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.runtime.files import write_text
-from benchmarks.commands import run_part
+from benchmarks.commands import MEMORY, PROCESSOR, SAMPLE, WALL, run_part, run_python
 from benchmarks.many_categories import LOWEST_SCORE, SET
 
 N_IMAGES = 4920
@@ -77,7 +74,7 @@ SCORES = 0.05
 DETECTORS = ("yolov8n", "yolo26n")
 SPLITS = {"old": "train", "new": "val"}
 FEW = (20, 200)  # labels
-COLUMNS = {"processor, s": "{:.1f}", "peak memory, MB": "{:,.0f}"}
+COLUMNS = {PROCESSOR: "{:.1f}", MEMORY: "{:,.0f}"}
 EVALUATIONS = {
     "this project": "from benchmarks.large_files import evaluate\nevaluate(*sys.argv[1:])\n",
     "pycocotools": "from pycocotools.coco import COCO\nfrom pycocotools.cocoeval import COCOeval\n",
@@ -100,7 +97,6 @@ def timed():
     print('evaluation', time.process_time() - start)
 """
 PER_IMAGE = 20
-N_CATEGORIES = 80
 N_FITTED = 2000
 AT_ONCE = 20_000
 FORMATS = ("parquet", "jsonl", "json")
@@ -108,13 +104,11 @@ SCALE_COLUMNS = {
     "images": "{:,.0f}",
     "boxes": "{:,.0f}",
     "file, MB": "{:,.0f}",
-    **dict.fromkeys(("processor, s", "wall clock, s"), "{:.1f}"),
+    **dict.fromkeys((PROCESSOR, WALL), "{:.1f}"),
     "µs a box": "{:.2f}",
-    "peak memory, MB": "{:,.0f}",
+    MEMORY: "{:,.0f}",
 }
-ROOT = Path(__file__).resolve().parents[1]
-SAMPLE = ROOT / "docs/getting-started/sample"
-N_IMAGES = 50
+IN_SITE = 50  # images
 IN_WINDOW = 10
 IN_BASELINE = 30
 START = datetime(2026, 3, 2, 8)
@@ -250,24 +244,7 @@ def evaluations(folder: Path, hotcoco: str | None) -> Iterator[tuple[str, list[o
         if name == "hotcoco" and hotcoco is None:
             continue
         rest = "" if name == "this project" else OF_COCO
-        python = [hotcoco] if name == "hotcoco" else []
-        yield f"COCO's evaluation, {name}", [*python, "-c", TIMED + code + rest, *files]
-
-
-def run(words: list[object]) -> tuple[dict[str, float], str]:
-    """Run Python; return its processor time and peak memory, and what it printed."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    python = [] if str(words[0]).endswith("python") else [sys.executable]
-    command = [*python, *map(str, words)]
-    with tempfile.TemporaryFile("w+") as printed:
-        process = subprocess.Popen(command, env=environment, stdout=printed)
-        _, status, used = os.wait4(process.pid, 0)
-        if status:
-            raise RuntimeError(f"{' '.join(command)} failed.")
-        printed.seek(0)
-        text = printed.read()
-    figures = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-    return dict(zip(COLUMNS, figures, strict=True)), text
+        yield f"COCO's evaluation, {name}", ["-c", TIMED + code + rest, *files]
 
 
 def parse_args(words: list[str]) -> argparse.Namespace:
@@ -302,8 +279,9 @@ def coco(words: list[str]) -> None:
             for name, command in named:
                 if args.only and not any(name.startswith(of) for of in args.only):
                     continue
-                used, text = run(command)
-                row = {"command": name, **used}
+                other = args.hotcoco if name.endswith("hotcoco") else sys.executable
+                used, text = run_python(command, python=other)
+                row = {"command": name, **{column: used[column] for column in COLUMNS}}
                 if rows is tables[1]:
                     row |= _evaluated(text)
                 rows.append(row)
@@ -381,23 +359,6 @@ def write_labels(path: Path, n_images: int, seed: int) -> None:
     write_text(path, json.dumps(labels))
 
 
-def measured(*words: object) -> dict[str, float]:
-    """Run the program; return its seconds by two clocks and its peak memory in MB."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    start = time.perf_counter()
-    command = [sys.executable, "-m", "autoeval.cli", *map(str, words)]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise RuntimeError(f"{' '.join(command)} failed.")
-    return {
-        "processor, s": used.ru_utime + used.ru_stime,
-        "wall clock, s": time.perf_counter() - start,
-        "peak memory, MB": used.ru_maxrss / 1024,
-    }
-
-
 def boxes(words: list[str]) -> None:
     """Write, fit, measure, print."""
     parser = argparse.ArgumentParser(prog="large_files boxes")
@@ -407,12 +368,12 @@ def boxes(words: list[str]) -> None:
     parser.add_argument("--folder", type=Path, help="where files are kept (default: nowhere)")
     args = parser.parse_args(words)
     with tempfile.TemporaryDirectory(dir=args.folder) as name:
-        folder, rows = Path(name), []
+        folder, rows, program = Path(name), [], ["-m", "autoeval"]
         write_labels(folder / "val.json", N_FITTED, seed=0)
         (part,) = made_up(N_FITTED, seed=0)
         write_text(folder / "val_predictions.json", json.dumps([*results(part)]))
         fit = ["fit", "--labels", folder / "val.json", "--work-dir", folder / "fit"]
-        measured(*fit, "--predictions", folder / "val_predictions.json")
+        run_python([*program, *fit, "--predictions", folder / "val_predictions.json"])
         for n_images in args.images:
             write_predictions(folder, n_images, args.formats)
             if args.labels:
@@ -424,12 +385,12 @@ def boxes(words: list[str]) -> None:
                 asked += ["--work-dir", folder / "estimate"]
                 labelled = ["--labels", folder / "new_labels.json"]
                 for more in ([], labelled) if args.labels else ([],):
-                    used = measured("estimate", *asked, *more)
+                    used, _ = run_python([*program, "estimate", *asked, *more])
                     n_boxes = n_images * PER_IMAGE
                     name = f"{kind}, all labels" if more else kind
                     row = {"format": name, "images": n_images, "boxes": n_boxes, **used}
                     row["file, MB"] = file.stat().st_size / 1e6
-                    row["µs a box"] = 1e6 * used["processor, s"] / n_boxes
+                    row["µs a box"] = 1e6 * used[PROCESSOR] / n_boxes
                     rows.append(row)
                     print(row, file=sys.stderr, flush=True)
     table = pd.DataFrame(rows)[["format", *SCALE_COLUMNS]]
@@ -440,51 +401,34 @@ def monitor(words: list[str]) -> None:
     """Write sites, run, print."""
     parser = argparse.ArgumentParser(prog="large_files monitor")
     parser.add_argument("--sites", nargs="+", type=int, default=[1, 100, 1000])
-    parser.add_argument("--profile", type=Path, help="of the last first run, for pstats")
     args = parser.parse_args(words)
     rows = []
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for path in SAMPLE.glob("*.json"):
             shutil.copy(path, folder)
-        seconds_of(
-            folder, "fit --labels val.json --predictions val_predictions.json --work-dir fit"
-        )
+        run_python(["-m", "autoeval", *FIT.split()], cwd=folder)
         for n_sites in args.sites:
-            rows.append(timed(folder, n_sites, args.profile if n_sites == args.sites[-1] else None))
+            rows.append(timed(folder, n_sites))
     print(to_markdown(pd.DataFrame(rows)))
 
 
-def timed(folder: Path, n_sites: int, profile: Path | None) -> dict[str, Any]:
+def timed(folder: Path, n_sites: int) -> dict[str, Any]:
     """Return the seconds of each kind of run over some sites."""
+
+    def seconds() -> float:
+        return round(run_python(command, cwd=folder)[0][PROCESSOR], 1)
+
     sites, boxes = folder / f"sites_{n_sites}", images_of_sample()
     for k in range(n_sites):
         write_site(sites, k, boxes)
-    command = f"monitor --estimator fit --predictions {sites.name} --work-dir work_{n_sites} "
-    command += f"--by every:{IN_WINDOW} --baseline {IN_BASELINE}"
-    row: dict[str, Any] = {"sites": n_sites, "first run (s)": seconds_of(folder, command, profile)}
-    row["run without news (s)"] = seconds_of(folder, command)
+    command = ["-m", "autoeval", "monitor", "--estimator", "fit", "--predictions", sites.name]
+    command += ["--work-dir", f"work_{n_sites}", "--by", f"every:{IN_WINDOW}"]
+    command += ["--baseline", str(IN_BASELINE)]
+    row: dict[str, Any] = {"sites": n_sites, "first run (s)": seconds()}
+    row["run without news (s)"] = seconds()
     write_site(sites, n_sites, boxes)
-    row["run with one more site (s)"] = seconds_of(folder, command)
-    return {name: round(value, 1) if name != "sites" else value for name, value in row.items()}
-
-
-def seconds_of(folder: Path, command: str, profile: Path | None = None) -> float:
-    """Run a command in a process of its own; return how many seconds of processors it took."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    profiled = ["-m", "cProfile", "-o", str(profile.resolve())] if profile else []
-    words = [sys.executable, *profiled, "-m", "autoeval", *command.split()]
-    began = _of_processes()
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"autoeval {command} ended with {done.returncode}:\n{done.stderr}")
-    return _of_processes() - began
-
-
-def _of_processes() -> float:
-    """Return the seconds of processors that all processes took that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return {**row, "run with one more site (s)": seconds()}
 
 
 def images_of_sample() -> list[list[dict[str, Any]]]:
@@ -498,7 +442,7 @@ def images_of_sample() -> list[list[dict[str, Any]]]:
 def write_site(folder: Path, number: int, sample: list[list[dict[str, Any]]]) -> None:
     """Write the results of one site, 50 images ten minutes apart."""
     rng, rows, images = np.random.default_rng(number), [], []
-    for k in range(N_IMAGES):
+    for k in range(IN_SITE):
         taken = START + timedelta(minutes=10 * k)
         name = f"{k:03}.jpg"
         images.append({"id": k, "file_name": name, "width": 640, "height": 480})
