@@ -38,8 +38,11 @@ FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their di
 TIMES = ("date_captured", "datetime")
 _TIME = re.compile(  # year, month, day, hour, minute, second and its fraction, as far as there
     r"(?<!\d)(?P<year>(?:19|20)\d\d)"
-    r"(?:(?P<mark>[-_./:])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)|(?P<month2>\d\d)(?P<day2>\d\d))"
-    r"(?:(?:T|[-_./ ]*)(?P<hour>\d\d?)(?P<colon>[-_.:h]?)(?P<minute>\d\d)"
+    r"(?:(?P<mark>[-_./:])(?P<month>\d\d?)(?P=mark)(?!(?P=year))(?P<day>\d\d?)"
+    r"|(?P<month2>\d\d)(?P<day2>\d\d))"
+    # the date of a folder once more is no time, and 11151204 is not 1:11
+    r"(?:(?:T|[-_./ ]*)(?!(?P=year)(?P<again>[-_./:])\d\d?(?P=again)\d)"
+    r"(?P<hour>\d\d|\d(?!\d{5}))(?P<colon>[-_.:h]?)(?P<minute>\d\d)"
     r"(?:(?P=colon)(?P<second>\d\d)(?:\d{3}){0,2})?(?:[-_ ]?(?P<half>[ap])\.?m\b)?)?(?!\d)",
     re.IGNORECASE,
 )

@@ -61,6 +61,18 @@ def test_times_with_the_year_first_are_read(text, expected):
         ("PXL_20260302_081507250.jpg", SECONDS),
         ("20260302_081507_250123.jpg", SECONDS),
         ("202603020815072501.jpg", None),  # no fraction of so many digits
+        ("20260302_08150725.jpg", None),
+        ("20260302_11150725.jpg", None),
+        ("gate/2026-03-02/2026-03-02/08-15.jpg", MORNING),  # a day in the folder and in the name
+        ("gate/2026-03-02/2026-03-02T08-15-07.jpg", SECONDS),
+        ("gate/2026-03-02/20260302_081507.jpg", SECONDS),
+        ("gate/20260302/20260302_081507.jpg", SECONDS),
+        ("gate/2026-03-03/2026-03-02_08-15.jpg", MORNING),  # in a file of the day after
+        ("gate/2026/03/2026-03-02_08-15.jpg", MORNING),
+        ("gate/2026/03/20260302_081507.jpg", SECONDS),
+        ("gate/2023/03/20230302_081507.jpg", SECONDS.replace(year=2023)),
+        ("gate/2026-03-02/2026-03-02.jpg", None),
+        ("gate/2026-03-02/2026.jpg", MORNING.replace(hour=20, minute=26)),
         ("gate/2026-03-02/17.jpg", None),  # a date and a number
         ("02.03.2026_08.15.jpg", None),
         ("000000581781.jpg", None),
