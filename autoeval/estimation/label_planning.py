@@ -497,7 +497,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
             pool, reference_boxes = pool.on_images(images_over), None
             rest = None if rest is None else rest.on_images(images_over)
             blocks = None if blocks is None else blocks[images_over]
-            n = min(n, len(images_over))
+            n = min(n, len(images_over)) if without_box else n
     # as the site has them: with their times where these are known
     files: dict[str, Any] = {image.image_id: image for image in site.images}
     images = [files.get(image.image_id, image) for image in pool.images]

@@ -529,13 +529,15 @@ class LabelPlan(Result):
         Parameters
         ----------
         n : int
-            Number of images to draw in all, of the same sequence.
+            Number of images to draw in all, of the same sequence; where the pool is `cut` all of
+            it if that has fewer, as when it was planned.
 
         Raises
         ------
         InputError
             If `n` is less than what was drawn, or more than there are.
         """
+        n = min(n, self.n_pool) if self.cut else n
         if not self.n <= n <= self.n_pool:
             raise InputError(
                 f"Expected --n of {self.n} (drawn already) to {self.n_pool} (all images) but got "

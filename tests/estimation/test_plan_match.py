@@ -303,3 +303,14 @@ def test_a_plan_keeps_its_draw(world, tmp_path):
         plan_labels(world / "strong", path, n=25, frames=5, **options)
     with pytest.raises(InputError, match=r"1 frame a block or more .* got -3"):
         plan_labels(world / "strong", path, images=site_labels(world), n=5, frames=-3)
+
+
+def test_a_plan_of_the_few_images_with_a_box_is_made_again_by_the_same_call(world, tmp_path):
+    """Fewer images than `n` have a box over the threshold: all of them are drawn, both times."""
+    (path,) = site_predictions(world, "strong")
+    site = {"images": site_labels(world), "work_dir": tmp_path / "plan"}
+    wanted = {"target": "precision", "score_thr": 0.9, "n": 80}
+    plan = plan_labels(world / "strong", path, **wanted, **site)
+    assert plan.cut and plan.n == plan.n_pool < 80
+    again = plan_labels(world / "strong", path, **wanted, **site)
+    assert again.drawn.tolist() == plan.drawn.tolist()
