@@ -391,7 +391,8 @@ def _priors(
 ) -> dict[str, ValueWithError]:
     """Return the label-free estimates of the categories kept and added, and of their mean.
 
-    At a threshold the categories are counted together, so there is none of another choice of them.
+    At a threshold the categories are counted together, so there is none of another choice of
+    several: each keeps its own, and a single one is the whole.
 
     Parameters
     ----------
@@ -404,8 +405,14 @@ def _priors(
     detected : collection of str
         Those of `names` that have a box.
     """
-    priors: dict[str, ValueWithError] = {}
-    n = len(kept) + len(names)
+    n, counted = len(kept) + len(names), {*kept, *names}
+    priors = {
+        name: prior
+        for name, prior in plan.priors.items()
+        if "/" in name and name.partition("/")[2] in counted
+    }
+    if n == 1:
+        priors |= {name.partition("/")[0]: prior for name, prior in priors.items()}
     for target in LEVELS:
         added = {
             name: plan.priors.get(f"{target}/{name}", UNLIKELY if name in detected else ZERO)

@@ -18,6 +18,7 @@ from autoeval.sites.site import with_features
 
 WORDS = ("car", "bus", "van")
 PRIORS = {"mAP": 0.4, "mAP/car": 0.5, "mAP/bus": 0.3}
+RECALLS = {"": 0.4, "/car": 0.6, "/bus": 0.2}
 
 
 @pytest.fixture(scope="module")
@@ -207,3 +208,17 @@ def test_the_error_of_a_mean_over_fewer_categories_follows_from_that_over_all(si
     labels = replace(labels, categories=("car",), boxes=boxes, lists_categories=True)
     alone, _ = on_labelled_categories(replace(plan, priors=priors), labels)
     assert alone.priors["mAP"].error == pytest.approx(0.2)
+
+
+def test_categories_keep_their_label_free_recall_where_another_is_left_out(site, assistance):
+    plan = plan_of(site, assistance, n=20)
+    of_recall = {f"recall@0.3{name}": ValueWithError(value, 0.1) for name, value in RECALLS.items()}
+    plan = replace(plan, priors={**plan.priors, **of_recall}, target="recall@0.3", score_thr=0.3)
+    labels = label_set(site, range(20))
+    boxes = BoxColumns.of([box for box in labels.boxes if box.category == "car"])
+    labels = replace(labels, categories=("car",), boxes=boxes, lists_categories=True)
+    estimate = estimate_with_labels(plan, labels, planned=False)
+    assert estimate.by_category["car"].prior == ValueWithError(0.6, 0.1)
+    assert estimate.whole["recall@0.3"].prior == ValueWithError(0.6, 0.1)
+    of_two = on_labelled_categories(plan, label_set(site, range(60)))[0].priors
+    assert of_two["recall@0.3/bus"].value == 0.2 and "recall@0.3" not in of_two
