@@ -71,7 +71,7 @@ class Placement:
         Whether the file itself lists the image, with boxes or without; None where it has no list of
         its own.
     warnings : tuple of Notice
-        Of sizes that differ in both lists.
+        Of sizes that differ in both lists, and of images that the file's own list lacks.
     """
 
     index: np.ndarray
@@ -124,7 +124,7 @@ def place_images(
     >>> place_images([Named("b", None), Named("139", None)], known, "val.json").index
     array([1, 0])
     """
-    listed_there, of_sizes = None, tuple[Notice, ...]()
+    listed_there, warnings = None, tuple[Notice, ...]()
     if file_images is None:
         in_file = named
         matches = match_images(in_file, images)
@@ -154,7 +154,13 @@ def place_images(
         index = np.where(at >= 0, matches.index[at], at)
         listed_there = np.zeros(len(images), bool)
         listed_there[matches.index[matches.index >= 0]] = True
-        of_sizes = _check_sizes(file_images, images, matches, where)
+        warnings = _check_sizes(file_images, images, matches, where)
+        if strangers:
+            text = (
+                "images of boxes that are not in the predictions' own list of images: "
+                f"{len(strangers)} ({listed(strangers)})"
+            )
+            warnings += (Notice("images-not-placed", text),)
         places = matches.index.tolist()
         sizes = {k: image.size for k, image in zip(places, file_images, strict=True) if image.size}
         images = [
@@ -183,7 +189,7 @@ def place_images(
             f"There are: {examples}."
         )
     index = np.maximum(index, -1)
-    return Placement(index, images, matches, lost, several, listed_there, of_sizes)
+    return Placement(index, images, matches, lost, several, listed_there, warnings)
 
 
 def _check_sizes(

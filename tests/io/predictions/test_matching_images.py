@@ -255,6 +255,16 @@ def test_ids_of_the_files_own_list_are_numbers_of_that_list(tmp_path):
     assert "1 of 4 images of val.json are left out" in boxes.left_out[0]
 
 
+@pytest.mark.parametrize("listed", [True, False])
+def test_boxes_on_images_that_the_own_list_lacks_are_said_to_be_left_out(tmp_path, listed):
+    """With a list of images they were left out in silence."""
+    own = [{"id": k, "file_name": f"{name}.jpg"} for k, name in enumerate("abc", 1)]
+    images = known(("7", "a.jpg"), ("8", "b.jpg"), ("9", "c.jpg")) if listed else None
+    boxes = read(tmp_path, document(own, [1, 2, 3, 4]), images)
+    assert boxes.image.tolist() == [0, 1, 2] and boxes.uncovered == ()
+    assert [notice.code for notice in boxes.left_out] == ["images-not-placed"]
+
+
 def test_an_own_list_without_names_is_one_of_ids(tmp_path):
     images = known(("1", "a.jpg"), ("2", "b.jpg"))
     boxes = read(tmp_path, document([{"id": 2}, {"id": 1}], [2, 1]), images)
