@@ -67,6 +67,23 @@ def test_boxes_that_were_read_with_a_list_of_images_are_of_these(world, fitted, 
     assert alone.n_images == 39 and alone.value != wanted.value
 
 
+def test_listed_images_that_predictions_say_nothing_of_are_left_out_of_boxes_in_memory(
+    world, fitted, tmp_path
+):
+    """They came back as images in which nothing was found, whose labelled objects were missed."""
+    content, rows = read(world[2]), read(world[3])
+    rows = [{**row, "file_name": f"{row['image_id']:06}.jpg"} for row in rows]
+    (tmp_path / "boxes.json").write_text(json.dumps(rows))
+    content["images"][-1] |= {"id": 100, "file_name": "another.jpg"}
+    (tmp_path / "list.json").write_text(json.dumps({**content, "annotations": []}))
+    file, images = tmp_path / "boxes.json", tmp_path / "list.json"
+    by_path = fitted.predict(file, images=images)
+    boxes = autoeval.load_predictions(file, images=images)
+    in_memory = fitted.predict(boxes)
+    assert boxes.uncovered == (39,) and by_path.n_images == in_memory.n_images == 39
+    assert [n.code for n in in_memory.warnings] == [n.code for n in by_path.warnings]
+
+
 @pytest.mark.parametrize("pattern", ["", "*.jpg"])
 @pytest.mark.parametrize(("form", "severity"), [("{}.jpg", "warning"), ("{:02}.jpg", "note")])
 def test_items_in_the_order_of_a_folder_that_can_be_sorted_in_two_ways_are_warned_of(
