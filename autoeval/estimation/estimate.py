@@ -400,8 +400,9 @@ def estimate_rows(
     effects = {name: effect for name, effect in known_effects.items() if effect}
     # the precision of a category without a box over the threshold is undefined
     weights = zip(counted["category"], category_weights(counted, target), strict=True)
-    without = {name for name, weight in weights if not weight} if category_intervals else set()
-    undefined = [target] if none_over and target.startswith(PRECISION) else []
+    of_precision = target.startswith(PRECISION)
+    without = {name for name, weight in weights if of_precision and not weight}
+    undefined = [target] if none_over and of_precision else []
     precisions = [name for name in other_regressions or () if name.startswith(PRECISION)]
     undefined += [name for name in precisions if nothing_over(counted, name).all()]
     other_targets, of_others = _other_targets(

@@ -276,6 +276,16 @@ def test_boxes_over_the_threshold_of_categories_that_do_not_count_define_nothing
         assert f"{measure}@0.8" not in plan.priors
 
 
+def test_a_category_that_is_there_and_never_found_has_a_recall_of_0(estimator, site):
+    """It had no value beside other categories, and 0 alone."""
+    low = Site(site.boxes.where(site.boxes.label != 1), present=("bus",))
+    for measure, value in (("recall", 0.0), ("f1", 0.0), ("precision", np.nan)):
+        estimate = estimator.for_target(f"{measure}@0.3").predict_site(low)
+        bus, alone = estimate.per_category["bus"], estimate.per_category["car"]
+        assert list(bus.values()) == pytest.approx([value] * 3, nan_ok=True)
+        assert alone["value"] > 0
+
+
 @pytest.mark.parametrize("everywhere", [False, True])
 def test_no_plan_for_precision_where_no_image_has_a_box_over_the_threshold(
     estimator, site, everywhere
