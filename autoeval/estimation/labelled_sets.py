@@ -360,6 +360,7 @@ def _with_files(
     of_categories = site.as_categories(categories, words)
     passes = (of_categories.boxes, of_categories.reference)
     detectors = [boxes for boxes in passes if boxes is not None]
+    of_reference = () if site.reference is None else prefixed("reference", site.reference.warnings)
     limit = check_limit(site.boxes, boxes_name, ran=run is not None)
     labelled = labelled_site(
         replace(
@@ -370,7 +371,7 @@ def _with_files(
             group=group or "",
             everywhere=everywhere,
             left_out=(*content.warnings, *site.left_out, *unknown_sizes(site.boxes), *floor),
-            warnings=(*site.boxes.warnings, *uncovered, *limit, *mismatch),
+            warnings=(*site.boxes.warnings, *of_reference, *uncovered, *limit, *mismatch),
         )
     )
     if everywhere:

@@ -85,6 +85,19 @@ def test_images_that_the_detector_has_not_seen_are_none_that_the_reference_lacks
     assert [codes(estimated) for estimated in estimates] == [[], []]
 
 
+def test_numbers_of_a_reference_that_a_fit_guesses_are_warned_of(world, tmp_path, rows):
+    """An estimate said so, and the fit, where the reference is weighed, did not."""
+    labelled = rows_of(world / "good/val_predictions.json")
+    from_0 = [
+        [{**row, "category_id": row["category_id"] - 1} for row in of] for of in (labelled, rows)
+    ]
+    files = given(world, tmp_path, "val", from_0[0])
+    fitted = autoeval.fit(world / "weak/val_labels.json", files)
+    (guessed,) = [w for w in fitted.fit_result_.warnings if w.code == "category-numbers-guessed"]
+    assert guessed.startswith("val_labels: reference: ")
+    assert codes(estimate(fitted, world, tmp_path, from_0[1])) == ["category-numbers-guessed"]
+
+
 def test_a_reference_that_is_cut_is_warned_of(fitted, world, tmp_path, rows):
     cut = estimate(fitted, world, tmp_path, [row for row in rows if row["score"] >= 0.3])
     assert "low-scores-missing" in codes(cut)
