@@ -247,8 +247,8 @@ def fit_site_files(files: Predictions, task: Task, settings: FitSettings) -> Acc
             task, {site: predictions.of_site(site, file) for site, file in by_site.items()}
         ),
     )
-    expected: dict[str, list[str]] = {name: [name] for name in task.categories}
-    for word, name in task.detector_mapping.items():
+    expected: dict[str, list[str]] = {name: [] for name in task.categories}
+    for word, name in task.words.items():
         expected[name].append(word)
     context = {"task": {"name": task.name, "words": expected}, **chosen}
     return fit_sets(sets, context=context, settings=settings)

@@ -72,6 +72,22 @@ def test_named_categories_of_labels_are_those_of_a_task_of_one_source(tmp_path):
     assert set(found.per_category) == {"hard", "easy"}
 
 
+def test_a_word_of_the_detector_that_a_task_calls_another_category(tmp_path):
+    """As where its bike is a motorbike: no estimate could be made, since the word stood twice."""
+    labels, boxes = write_world(tmp_path, "dawn", seed=0, skill=0.8, n_categories=3)
+    mapping = {"thing 0": "thing 1", "thing 1": "thing 2"}
+    (tmp_path / "task.py").write_text(
+        "name = 'things'; data_root = '.'; categories = ['thing 1', 'thing 2']\n"
+        f"detector_mapping = {mapping}\n"
+        "seed_sets = [dict(name='dawn', labels='dawn_labels.json')]"
+    )
+    (tmp_path / "predictions").mkdir()
+    shutil.copy(boxes, tmp_path / "predictions/dawn.json")
+    fitted = autoeval.fit_task(tmp_path / "task.py", tmp_path / "predictions")
+    assert fitted.categories_ == {"thing 1": ["thing 0"], "thing 2": ["thing 1", "thing 2"]}
+    assert set(fitted.predict(boxes, images=labels).per_category) == {"thing 1", "thing 2"}
+
+
 WORDS = {"thing 1": "easy", "thing 2": "easy", "thing 6": "hard", "thing 5": "hard"}
 
 
