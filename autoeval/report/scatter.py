@@ -13,7 +13,7 @@ from autoeval.accuracy.measures import TARGETS, Target, find_target
 from autoeval.estimation.category_scores import feature_columns
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.protocol import FitResult, HeldOutErrors, spearman
+from autoeval.estimation.protocol import FitResult, HeldOutErrors
 from autoeval.model import predict_intervals
 from autoeval.model.priors import PAIRS, shipped
 from autoeval.model.regression import DEFAULT_METHOD
@@ -235,7 +235,8 @@ class ScatterChart:
         x, y = places[complete], heights[complete]
         line, about, note = self.lines.get(name), "", ""
         if len(x) >= FEWEST_POINTS and np.ptp(x) > 0 and np.ptp(y) > 0:
-            r, rho = np.corrcoef(x, y)[0, 1], spearman(x, y)
+            pair = table.loc[complete, [name, self.target.name]]
+            r, rho = (pair.corr(method).iloc[0, 1] for method in ("pearson", "spearman"))
             note = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over "
             note = note.replace("-", "\N{MINUS SIGN}") + counted(len(x), self.unit)
             if line is None:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import sources
-from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, spearman
+from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut
 from autoeval.model.mixed_model import check_level
 from autoeval.model.pair_table import SEED, leave_one_group_out
 from autoeval.model.regression import MIN_SOURCES
@@ -131,10 +131,8 @@ def _correlation(table: pd.DataFrame, method: str, target: str) -> dict[str, flo
     rows = sample_rows(read).groupby(["source", "sample_set"])[[*features, target]].mean().dropna()
     if len(rows) < MIN_SOURCES or rows.nunique().min() < 2:
         return {}
-    from scipy.stats import pearsonr
-
-    x, y = rows[features[0]].to_numpy(), rows[target].to_numpy()
-    return {"r2": float(pearsonr(x, y).statistic ** 2), "spearman": spearman(x, y)}
+    r, rho = rows.corr().iloc[0, 1], rows.corr("spearman").iloc[0, 1]
+    return {"r2": float(r**2), "spearman": float(rho)}
 
 
 @dataclass(frozen=True)
