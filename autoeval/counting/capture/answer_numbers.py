@@ -177,6 +177,8 @@ _RANGES = (  # and bounds, shares, sums that nobody added up: no single number
     rf"{N}\s*(?:[-–—~]|(?<!\.)\.\.(?!\.))\s*{N}",
     rf"{N}\s+(?:\w+\s+)?(?:max|min|maximum|minimum|at\s+most|at\s+least|tops)\b(?!\s+{N})",
     rf"{N}\s*,?\s*\(?(?:to|or|possibly|maybe|perhaps|or\s+maybe|or\s+perhaps|or\s+even|or\s+possibly)\s+{N}\)?",
+    rf"{N}\s+\w+\s*,?\s*\(?(?:or|(?:or\s+)?(?:possibly|maybe|perhaps))\s+{N}(?=\W*$)",
+    rf"{N}\s+{N}\s*/\s*{N}",
     rf"\b{_BOUND}\s+(?:about\s+|around\s+|the\s+)?{N}",
     rf"(?<![=-])(?:[<>]=?|[≤≥⩽⩾])\s*{N}",
     rf"{N}(?:\s*\+|\s+plus\b)(?!\s*(?:or\s+minus|{N}|\w+\s))",
@@ -200,7 +202,7 @@ _COUNTED_FROM_ONE = (
 )
 _OF_ALL = (  # "9 of the 12 dots", "of the 12 dots, 9 are red": the 12 speak of all
     rf"({N})\s+(?:out\s+)?of\s+(?:the|these|those|all|a\s+total\s+of)\s+(?:\w+\s+)?({N})"
-    rf"|\bof\s+(?:the|these|those|all)\s+(?:\w+\s+)?({N})\s+\w+,\s+(?:only\s+|about\s+)?({N})"
+    rf"|\bof\s+(?:(?:the|these|those|all)\s+(?:\w+\s+)?)?({N})\s+\w+,\s+(?:only\s+|about\s+)?({N})"
     r"(?=\s+(?:is|are|was|were|has|have)\b)"
 )
 _GIVE_OR_TAKE = (
@@ -222,6 +224,11 @@ _THERE = (  # not so "none overlap" and "none are broken", which say nothing of 
     r"(?:in|on|at|here|there|that|which|and|but|or|visible|present|shown|seen|found|detected|depicted|"
     r"pictured|identified|counted|exists?|remain\w*|hidden|covered|occluded|obscured|blocked|unseen|"
     r"behind|beneath|under\w*|missing|else|whatsoever|for|as|since|because|so)\b"
+)
+_NOBODY = r"(?:nobody|no[\s-]one)"
+_AT_ALL = (  # not so "no one in the water", beside others on the beach
+    r"(?=(?:\s+(?:visible|present|here|there|at\s+all))?"
+    r"(?:\s+in\s+(?:the|this)\s+(?:image|picture|photo|scene))?\s*(?:[,.;:!]|$))"
 )
 _NOTHING = (
     rf"\bnone\s+of\s+(?:the|these|those)\s+{N}\s+\w+|\bof\s+(?:the|these|those)\s+{N}\s+\w+,?\s+none\b",
@@ -257,14 +264,23 @@ _NOTHING = (
     r"spot|observe|detect|notice)\s+(?P<noun>(?!(?:all|any|enough|this|that|it|them|one|everything|clear|well|"
     r"much|more|the)\b)[a-z]+)(?=\s*[.,;!]|\s+(?:in|on|here|at)\b|\s*$)",
     r"\bwithout\s+any\b|\b(?:devoid|free)\s+of\b",
+    rf"^\W*{_NOBODY}\W*$|\b{_NOBODY}\s+(?:is|was|can\s+be|appears|seems)(?:\s+to\s+be|\s+seen)?{_AT_ALL}",
+    rf"\b(?:there\s+(?:is|was)|there['’]s|see|find|spot|detect)\s+(?:none|{_NOBODY}){_AT_ALL}",
+    rf"(?:\bthere\s+(?:is|was)(?:n['’]t|\s+not)|{_NOT}\s+see)\s+any(?:one|body){_AT_ALL}",
+    r"\b(?:image|picture|photo)\s+(?:is|was|appears|seems|looks)\s+(?:to\s+be\s+)?(?:\w+ly\s+)?empty\b",
 )
 
 # --- parts ---
 _PARTLY = (
     r"(?:(?:not\s+)?visible|hidden|covered|cover(?:s|ing)?|hid(?:e|es|ing)|occlud\w+|obscur\w+|"
     r"blocked|unseen|seen|partial(?:ly)?|partly|remaining|missing|additional|extra|more|further|behind|beneath|"
-    r"underneath|subtotal|left\s+over|of\s+(?:(?:which|them|these|those)\b(?!\s+(?:\w+\s+)?"
-    rf"{_OPEN})|the\s+\w+))"
+    r"underneath|subtotal|left\s+over|(?:of|among)\s+(?:which|whom|them|these|those)\b"
+    rf"(?!\s+(?:\w+\s+)?{_OPEN})|of\s+the\s+\w+)"
+)
+_FEW_WORDS = r"(?:(?:the|about|around|at\s+least|only|just|another)\s+)*"
+_INCLUDED = (  # "12 eggs, including 2 brown and 3 cracked ones"
+    r"(?:\bincluding|[,(]\s*counting|\b(?:this|these|which)(?:\s+(?:count|total|number|estimate))?\s+includes?)"
+    rf"\s+{_FEW_WORDS}(?:{N}(?:\s+[a-z'-]+){{1,3}}?\s*(?:,|,?\s*\band\b)\s*{_FEW_WORDS})*$"
 )
 _HIDDEN = (
     r"\b(?:hidden|hid(?:e|es|ing)|cover(?:s|ed|ing)?|occlud\w+|obscur\w+|block(?:s|ed|ing)?|unseen|"
@@ -454,7 +470,7 @@ def mark_numbers(text: str) -> tuple[str, list[float]]:
         plain = re.sub(r"(?<=\d),(?=\d{1,2}$)", ".", match["digits"])  # a decimal comma
         plain = re.sub(rf"{_SPACE}|,", "", plain)
         value = float(plain.replace(".", "") if plain.count(".") > 1 else plain)
-        scale = (match["scale"] or "").strip().lower()
+        scale = (match["scale"] or "").strip().lower().rstrip("s")
         rest = float((match["rest"] or "0").split()[-1])
         return put(value * {**_LARGE, "dozen": 12, "k": 1000, "": 1}[scale] + rest, match)
 
@@ -479,7 +495,7 @@ def mark_numbers(text: str) -> tuple[str, list[float]]:
     text = re.sub(_NO_COUNT, lambda match: " " * len(match[0]), text, flags=_FLAGS)
     numeral = (
         rf"(?P<digits>{_DIGITS})(?:{_ISH})(?:(?P<attached>{_ATTACHED})"
-        r"|(?P<scale>\s*(?:hundred|thousand|million|dozen)\b|k\b)?(?P<rest>(?<=hundred)\s+and\s+\d{1,2}\b)?)"
+        r"|(?P<scale>\s*(?:hundred|thousand|million|dozen)s?\b|k\b)?(?P<rest>(?<=hundred)\s+and\s+\d{1,2}\b)?)"
     )
     text = re.sub(numeral, lambda m: " " if m["attached"] else digits(m), text, flags=_FLAGS)
     text = re.sub(_DOZENS, dozens, text, flags=_FLAGS)
@@ -555,6 +571,8 @@ def _role(marked: str, start: int, end: int) -> str:
     after = re.split(_CLAUSE_END, marked[end:], maxsplit=1, flags=_FLAGS)[0]
     if intro := re.search(_INTRODUCED, marked[:start], _FLAGS):
         return ROW if re.search(rf"\b{_LINE}\b", intro[0], _FLAGS) else PART
+    if is_included(marked, start):
+        return PART
     near_before = " ".join(before.split()[-5:])
     near_after = " ".join(after.split()[:6])
     if re.search(_OF_ROW, before, _FLAGS) or re.search(
@@ -579,6 +597,19 @@ def _role(marked: str, start: int, end: int) -> str:
         return PART
     bracket = re.match(rf"[^,;:.]{{0,30}}?\(\s*{_ORDER}\b", marked[end:], _FLAGS)
     return PART if bracket else ALL
+
+
+def is_included(marked: str, start: int) -> bool:
+    """Whether a number is of some of what was counted before it: "12 eggs, including 2 brown ones".
+
+    Parameters
+    ----------
+    marked : str
+        Sentence, as `mark_numbers` returns it.
+    start : int
+        Position of the number in it.
+    """
+    return re.search(_INCLUDED, marked[:start], _FLAGS) is not None
 
 
 def is_of_hidden(marked: str, mention: Mention) -> bool:

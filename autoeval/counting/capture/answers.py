@@ -12,10 +12,10 @@ The policy, where an answer holds several numbers:
    looks back), else the last. Without any cue it is the only number that is a line alone, if it is
    the first number, else the last sentence that gives a number, but for smaller ones of some of
    the same things ("12 eggs. Two are brown. No eggs are broken.").
-4. Numbers of parts (visible, hidden, "of which") and of places ("on the left") decide where there
-   is no other, and only if they agree, or one is the sum of the others. Numbers of rows never do,
-   nor two kinds that nobody added ("5 red and 7 blue dots"), nor several rows of a list, unless
-   they count up from one. Ranges, bounds, fractions, shares and refusals are no answer.
+4. Numbers of parts (visible, hidden, "of which", "including") and of places ("on the left") decide
+   where there is no other, and only if they agree, or one is the sum of the others. Numbers of rows
+   never do, nor two kinds that nobody added ("5 red and 7 blue dots"), nor several rows of a list,
+   unless they count up from one. Ranges, bounds, fractions, shares and refusals are no answer.
 5. Where hidden objects are asked for, numbers that are said of these are the ones of all objects.
 6. "No elephants" is 0, unless there is a number of the same things, too.
 """
@@ -42,6 +42,7 @@ from autoeval.counting.capture.answer_numbers import (
     Mention,
     N,
     find_mentions,
+    is_included,
     is_of_hidden,
     mark_numbers,
 )
@@ -134,6 +135,8 @@ _SOME = (  # "12 eggs. Two are brown"
     r"(?:of\s+(?:these|those|them)\s+)?"
     r"(?:are|were|have|appear|look|seem|(?P<one>is|was|has|appears|looks|seems))\b"
 )
+_WITH = r"\bwith\s+(?:(?:about|only|just)\s+)?$"
+_SO_MANY_WITH = r"\s+(?:being\b|(?:\w+\s+)?ones\b|[a-z]+(?<!s)\W*$)"  # "12 eggs, with 2 brown"
 _PLACED = r"\s+(?:in|on|at|under|near|behind|beside|by|along)\s+(?:the|a)\s"
 _PICTURED = r"s?(?:\s+(?:(?:in|on)\s+(?:the|this)\s+(?:image|picture|photo|scene)|here))?\W*$"
 _VERB = r"\b(?:is|are|was|were|be|there|counts?|counted|see|it['’]?s|that['’]?s|have|has|shows?)\b"
@@ -255,6 +258,8 @@ def _of_hidden(sentences: Sequence[_Sentence]) -> list[_Sentence]:
     for sentence in sentences:
         counts = [m for m in sentence.mentions if m.role not in (ROW, EACH)]
         mentions = [m for m in counts if is_of_hidden(sentence.text, m)]
+        # "5 are hidden, including 2 in part"
+        mentions = [m for m in mentions if not is_included(sentence.text, m.start)] or mentions
         added = sum(mention.value or 0 for mention in mentions)
         if len(mentions) > 1 and (whole := [m for m in counts if m.value == added]):
             mentions = whole[-1:]  # "2 are fully hidden and 1 partially, 3 in total"
@@ -405,6 +410,7 @@ def _without_cue(sentence: _Sentence, mentions: Sequence[Mention]) -> Mention:
     # "27 birds on 4 wires": what stands behind a preposition tells where they are.
     first, *later_mentions = mentions
     kept = [first, *(m for m in later_mentions if not re.search(_PREPOSITION, before[m], _FLAGS))]
+    kept = [first, *(m for m in kept[1:] if not _of_first(sentence, first, m))]
     last = kept[-1]
     rest = [m for m in sentence.mentions if m.role == PART and m.start > last.end]
     if (
@@ -422,7 +428,9 @@ def _without_cue(sentence: _Sentence, mentions: Sequence[Mention]) -> Mention:
         return Mention(last.start, last.end, None)  # "3 shelves with 15 books each"
     if len(kept) > 1 and last.value != kept[-2].value:
         between = text[kept[-2].end : last.start]
-        if re.search(_AND, between, _FLAGS) and not re.search(_VERB, between, _FLAGS):
+        fewer = (last.value or 0) < (kept[-2].value or 0)
+        joined = rf"{_AND}|{_WITH}" if fewer else _AND  # "12 people with 3 dogs"
+        if re.search(joined, between, _FLAGS) and not re.search(_VERB, between, _FLAGS):
             return Mention(last.start, last.end, None)  # two kinds that nobody added
         clauses = (text[kept[-2].end : last.start], text[last.end :])
         if all(re.match(_DOING, part, _FLAGS) for part in clauses) and between.rstrip().endswith(
@@ -430,6 +438,18 @@ def _without_cue(sentence: _Sentence, mentions: Sequence[Mention]) -> Mention:
         ):
             return Mention(last.start, last.end, None)  # "3 are flying and 17 are standing"
     return last
+
+
+def _of_first(sentence: _Sentence, first: Mention, later: Mention) -> bool:
+    """Whether a number is of some of what the first of its sentence counts: "but 2 are brown"."""
+    text = sentence.text
+    if not first.noun or (later.value or 0) >= (first.value or 0):
+        return False
+    some = re.match(_SOME, text[later.start :], _FLAGS)
+    if some:
+        return not some["one"] or later.value == 1
+    with_some = re.search(_WITH, text[: later.start], _FLAGS)
+    return bool(with_some and re.match(_SO_MANY_WITH, text[later.end :], _FLAGS))
 
 
 def _beside_nothing(text: str, mentions: Sequence[Mention]) -> Mention:

@@ -186,6 +186,8 @@ OF_HIDDEN = [  # with what is read where all objects are asked for
     ("2 fully hidden + 1 partially hidden = 3", 3, 3),
     ("It hides none.", 0, 0),
     ("Visible: 9\nBehind the black box: 3", 3, None),
+    ("12 dots in total, including 3 hidden behind the box.", 3, 12),
+    ("5 dots are hidden, including 2 partially covered ones.", 5, None),
 ]
 
 
