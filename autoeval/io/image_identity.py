@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
@@ -346,6 +346,32 @@ def before_roboflow(name: str) -> str:
     'a-b'
     """
     return _NOT_WORD.sub("-", _ROBOFLOW.sub(_known_suffix, _stem(name)))
+
+
+def names_before_upload(names: Iterable[str]) -> list[str]:
+    """Return paths without their suffixes, and without what annotation programs add to each name.
+
+    Roboflow's hash, and Label Studio's eight digits before a name where no other has the same.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Paths of the images of a set.
+
+    Examples
+    --------
+    >>> names_before_upload(["a/7_jpg.rf.0f1e2d3c4b5a.jpg", "a1b2c3d4-8.jpg", "20260302-9.jpg"])
+    ['a/7', '8', '20260302-9']
+    """
+    paths = [without_suffix(name).rpartition("/") for name in names]
+    stems = [_ROBOFLOW.sub(_known_suffix, stem) for _, _, stem in paths]
+    matches = [_PREFIX.match(stem) for stem in stems]
+    prefixes = ["" if match is None or match[0][:8].isdecimal() else match[0] for match in matches]
+    n_with = Counter(prefixes)
+    return [
+        f"{folder}{slash}{stem.removeprefix(prefix) if n_with[prefix] == 1 else stem}"
+        for (folder, slash, _), stem, prefix in zip(paths, stems, prefixes, strict=True)
+    ]
 
 
 def _known_suffix(match: re.Match[str]) -> str:

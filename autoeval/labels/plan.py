@@ -23,7 +23,7 @@ from autoeval.accuracy.measures import IOUS, ROUNDING, OperatingPoint, denominat
 from autoeval.boxes import Boxes, over_threshold
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage, file_name_of
-from autoeval.io.image_identity import without_suffix
+from autoeval.io.image_identity import names_before_upload
 from autoeval.io.video import time_blocks
 from autoeval.labels.assistance import MODEL, MixingWeights
 from autoeval.labels.joint import (
@@ -233,8 +233,9 @@ def blocks_of(
         raise InputError(f"Expected 1 frame a block or more (--frames) but got {frames}.")
     series: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     n_in_block = np.bincount(numbers)[numbers]
-    for place, image in enumerate(images):
-        name = without_suffix(file_name_of(image))  # ids are numbers in no order of time
+    # ids are numbers in no order of time
+    names = names_before_upload(file_name_of(image) for image in images)
+    for place, (image, name) in enumerate(zip(images, names, strict=True)):
         number = _NUMBER.search(name)
         if number and n_in_block[place] == 1 and getattr(image, "time_s", None) is None:
             others = name[: number.start()], name[number.end() :]

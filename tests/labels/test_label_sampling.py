@@ -95,6 +95,24 @@ def test_frames_are_known_by_their_file_names():
     assert blocks_of(images[::-1], frames=3).tolist()[::-1] == [2, 2, 2, 3, 3, 0, 0, 0, 1, 1]
 
 
+@pytest.mark.parametrize(
+    "form",
+    ["{}/{:02}_jpg.rf.{:08x}ab.jpg", "{}/{:02}_png.rf.a{:08x}.jpg", "{0}/{2:07x}a-{1:02}.jpg"],
+)
+def test_frames_are_known_by_the_names_that_they_had_before_an_upload(form):
+    hashes = np.random.default_rng(0).permutation(10).tolist()
+    names = [form.format(camera, n, hashes.pop()) for camera in "ab" for n in range(5)]
+    images = [LabelledImage(name, name, None) for name in names]
+    assert blocks_of(images, frames=3).tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 3, 3]
+
+
+def test_days_are_series_of_their_own():
+    """Eight digits are no hash of Label Studio's, nor is what several names begin with."""
+    names = [f"{day}-{n}.jpg" for day in (20260301, "a0260302") for n in range(4)]
+    images = [LabelledImage(name, name, None) for name in names]
+    assert blocks_of(images, frames=2).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
 def test_a_draw_over_time_is_spread_in_whatever_order_a_file_lists_frames():
     order = np.random.default_rng(1).permutation(60)
     images = tuple(LabelledImage(str(k), f"{k:03}.jpg", (99, 99)) for k in order.tolist())

@@ -23,6 +23,7 @@ from autoeval.io.image_identity import (
     ImageMatches,
     Named,
     match_images,
+    names_before_upload,
     split_of,
     without_suffix,
 )
@@ -565,8 +566,13 @@ def copies(
     labels: dict[int, bytes] = {}
     if truth is not None:
         labels = {**dict.fromkeys(truth.covered.tolist(), b""), **content_of_images(truth)}
-    ranks = _ranks(read.images)
-    later = [k for same in several for k in _later(same, read.images, ranks, labels)]
+    files_called = [image.file_name for image in read.images]
+    names = names_before_upload(files_called)
+    # of files alone: ids are in no order
+    named = [k for k, name in enumerate(files_called) if without_suffix(name) != name]
+    named.sort(key=lambda k: natural_order(names[k]))
+    ranks = {k: rank for rank, k in enumerate(named)}
+    later = [k for same in several for k in _later(same, names, ranks, labels)]
     return np.array(sorted(later), np.int64)
 
 
@@ -634,17 +640,9 @@ def _by_bytes(
     return [part for part in parts.values() if len(part) > 1]
 
 
-def _ranks(images: Sequence[LabelledImage]) -> dict[int, int]:
-    """Return the place of each image in the natural order of file names; ids have none."""
-    names = [image.file_name for image in images]
-    named = [k for k, name in enumerate(names) if without_suffix(name) != name]
-    named.sort(key=lambda k: natural_order(images[k].file_name))
-    return {k: rank for rank, k in enumerate(named)}
-
-
 def _later(
     same: Sequence[int],
-    images: Sequence[LabelledImage],
+    names: Sequence[str],
     ranks: Mapping[int, int],
     label_of: Mapping[int, bytes],
 ) -> list[int]:
@@ -657,14 +655,14 @@ def _later(
     ----------
     same : sequence of int
         Positions of images with the same boxes, rising.
-    images : sequence of LabelledImage
-        All images.
+    names : sequence of str
+        Of all images, see `names_before_upload`.
     ranks : mapping of int to int
-        See `_ranks`.
+        Place of each image in the natural order of these, as far as it has a file.
     label_of : mapping of int to bytes
         Labels of the labelled images.
     """
-    frames = _frames_with(same[0], same, images, ranks)
+    frames = _frames_with(same[0], same, names, ranks)
     rest = [k for k in same if k not in frames]
     # A labelled image is kept rather than an unlabelled one.
     kept_labels = {label_of[k] for k in frames if k in label_of}
@@ -680,21 +678,20 @@ def _later(
 
 
 def _frames_with(
-    first: int, same: Sequence[int], images: Sequence[LabelledImage], ranks: Mapping[int, int]
+    first: int, same: Sequence[int], names: Sequence[str], ranks: Mapping[int, int]
 ) -> set[int]:
     """Return the images of equal content that are frames in a row, the first among them."""
     frames = {first}
     if first not in ranks:
         return frames
     of_rank = {ranks[k]: k for k in same if k in ranks}
-    series = _LAST_NUMBER.sub("", images[first].file_name)
-    names = {images[first].file_name}
+    series, seen = _LAST_NUMBER.sub("", names[first]), {names[first]}
     for step in (1, -1):
         rank = ranks[first] + step
-        while rank in of_rank and _LAST_NUMBER.sub("", images[of_rank[rank]].file_name) == series:
-            name = images[of_rank[rank]].file_name
-            if name not in names:  # else one file that is listed twice
+        while rank in of_rank and _LAST_NUMBER.sub("", names[of_rank[rank]]) == series:
+            name = names[of_rank[rank]]
+            if name not in seen:  # else one file that is listed twice
                 frames.add(of_rank[rank])
-                names.add(name)
+                seen.add(name)
             rank += step
     return frames

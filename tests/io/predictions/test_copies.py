@@ -71,6 +71,10 @@ UNKNOWN = [None] * 3
         (["1", "2", "3"], [1, 2]),  # ids say nothing
         (["cam_08.jpg", "cam_09.jpg", "cam_10.jpg"], []),  # a still camera
         (["cam_1.jpg", "cam_2.jpg", "cam_9.jpg"], []),  # it observes now and then
+        (["cam_1.jp2", "cam_2.jp2", "cam_3.jp2"], []),
+        # as Roboflow calls them, an augmented image last, and as Label Studio does
+        (["1_jpg.rf.0a1b2c3d4e.jpg", "2_jpg.rf.9f8e7d6c5b.jpg", "2_jpg.rf.00aa11bb22.jpg"], [2]),
+        (["c1b2c3d4-cam_1.jpg", "b1b2c3d4-cam_2.jpg", "a1b2c3d4-cam_3.jpg"], []),
         (["cam_2.jpg", "cam_1.jpg", "copy/cam_1.jpg"], [2]),
         (["cam_1.jpg", "cam_1.jpg", "cam_2.jpg"], [1]),  # a file under two ids
         (["cam_1.jpg", "cam_2.jpg", "cam_2.jpg"], [2]),
