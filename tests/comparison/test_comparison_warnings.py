@@ -7,7 +7,6 @@ import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 
 from autoeval import compare, estimate_with_labels, plan_labels
-from autoeval.errors import InputError
 from autoeval.words import listed
 
 DETECTORS = ("strong", "weak")
@@ -24,11 +23,6 @@ def moved_by_a_third(content):
         annotation["bbox"] = [x + width / 3, y, width, height]
 
 
-def of_other_images(content):
-    for annotation in content["annotations"]:
-        annotation["image_id"] = (annotation["image_id"] + 7) % 80
-
-
 def misspelt(content):
     content["categories"][1]["name"] = "thng 1"
 
@@ -37,14 +31,6 @@ def labelled_twice(content):
     last = len(content["annotations"])
     again = [{**of, "id": of["id"] + last} for of in content["annotations"][::5]]
     content["annotations"] += again
-
-
-def of_the_next_but_one(content):
-    """Every second image, with the labels of the next but one: nothing is right."""
-    content["images"] = [image for image in content["images"] if image["id"] % 2 == 0]
-    content["annotations"] = [a for a in content["annotations"] if a["image_id"] % 2 == 0]
-    for annotation in content["annotations"]:
-        annotation["image_id"] = (annotation["image_id"] + 2) % 80
 
 
 def warnings_of_both(world, labels):
@@ -91,16 +77,6 @@ def test_few_labels_are_named_once(world, tmp_path):
     together, alone = warnings_of_both(world, labels)
     (few,) = [of for of in alone["strong"] if "labels are too few" in of]
     assert together.count(few) == 1
-
-
-@pytest.mark.parametrize("damage", [of_other_images, of_the_next_but_one])
-def test_labels_of_other_images_are_refused(world, tmp_path, damage):
-    content = json.loads(site_labels(world).read_text())
-    damage(content)
-    labels = tmp_path / "labels.json"
-    labels.write_text(json.dumps(content))
-    with pytest.raises(InputError, match="do not belong together"):
-        warnings_of_both(world, labels)
 
 
 def test_boxes_of_other_images_are_warned_of(world, tmp_path):

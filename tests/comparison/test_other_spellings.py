@@ -66,8 +66,10 @@ def codes(warnings):
     return [warning.code for warning in warnings]
 
 
-@pytest.mark.parametrize("names", permutations(NAMES))
-@pytest.mark.parametrize("of_labels", ["thing 0", "Thing_0", "THING 0"])
+@pytest.mark.parametrize(  # the labels spell as the first detector does, as another, and as none
+    ("names", "of_labels"),
+    [(NAMES, "thing 0"), (NAMES, "Thing_0"), (NAMES[::-1], "THING 0")],
+)
 def test_with_all_labels_the_values_are_those_of_coco(world, fitted, tmp_path, names, of_labels):
     fits = {name: fitted(name, SPELLINGS[name]) for name in names}
     labels = with_words(site_labels(world), tmp_path / "labels.json", (of_labels, "thing 1"))
@@ -80,7 +82,7 @@ def test_with_all_labels_the_values_are_those_of_coco(world, fitted, tmp_path, n
     assert not {"category-not-known", "category-not-common"} & {*codes(result.warnings)}
 
 
-@pytest.mark.parametrize("names", [*permutations(NAMES[:2]), *permutations(NAMES)])
+@pytest.mark.parametrize("names", [*permutations(NAMES[:2]), NAMES, NAMES[::-1]])
 def test_without_labels_the_numbers_are_those_of_equal_words(world, fitted, names):
     same = compared(world, {name: fitted(name, SAME) for name in names})
     result = compared(world, {name: fitted(name, SPELLINGS[name]) for name in names})

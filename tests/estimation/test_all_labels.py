@@ -32,7 +32,7 @@ SETS = [
     ("nanodet_plus", "all", path.parts[-2]) for path in sorted(REAL.glob("all/*/annotations.json"))
 ]
 
-EACH = 4  # one set of so many is read in every run, the others with those that are slow
+EACH = 11  # one set of so many is read in every run, the others with those that are slow
 
 
 def some_quick(cases):

@@ -129,20 +129,6 @@ def test_a_single_word_of_a_category_is_no_list_of_letters(world):
     assert one == several == {"any": ["thing 1"]}
 
 
-@pytest.mark.parametrize(
-    ("labels", "boxes", "message"),
-    [
-        (0, 5, "Expected predictions as a path; .*a DataFrame.*but got int"),
-        (0, {"000000.jpg": []}, "but got dict with 000000.jpg"),
-        ([1], 1, "Expected labels as a path .* but got list of int"),
-    ],
-)
-def test_other_objects_are_refused_by_name(world, labels, boxes, message):
-    given = [world[k] if isinstance(k, int) and k < 4 else k for k in (labels, boxes)]
-    with pytest.raises(autoeval.InputError, match=message):
-        autoeval.fit(*given)
-
-
 def test_a_detector_is_run_over_files_and_monitored_sites_are_files(world, fitted, tmp_path):
     detector = autoeval.BlackBoxDetector(lambda images: ([], [], []), ["thing 1"])
     with pytest.raises(autoeval.InputError, match="is run over the images of label files"):

@@ -182,34 +182,12 @@ def test_a_named_detector_that_is_at_hand_is_loaded_again_where_it_is_said_how(t
         autoeval.estimate(estimator=fitted, images=images, checkpoint="nowhere.pth")
 
 
-def test_categories_with_a_handful_of_boxes_are_named_and_left_out(tmp_path):
-    labels, images = write_table(tmp_path / "few")
-    content = json.loads(labels.read_text())
-    rare = [a for a in content["annotations"] if a["category_id"] == 8 and a["image_id"] > 3]
-    content["annotations"] = [a for a in content["annotations"] if a not in rare]
-    labels.write_text(json.dumps(content))
-    fit = autoeval.fit(labels, BrightnessDetector(), img_dir=images)
-    assert "spoon" not in set(fit.table_["category"]) and len(fit.table_) == 7
-    warnings = fit.fit_result_.warnings
-    assert any("left out: 1 (spoon)" in warning for warning in warnings)
-
-
 def test_warnings_of_a_detector_that_was_run_speak_of_no_file(fitted, tmp_path):
     """Its images have eight boxes each and none under .01, which of a file would be doubted."""
     _, images = write_table(tmp_path / "new")
     warnings = (*fitted.fit_result_.warnings, *fitted.predict(images=images).warnings)
     assert {"low-scores-missing", "boxes-limited"} <= {warning.code for warning in warnings}
     assert [warning for warning in warnings if re.search(r"\bfiles?\b|export", warning)] == []
-
-
-def test_labels_of_which_hardly_a_box_is_right_are_refused_as_with_files(tmp_path):
-    labels, images = write_table(tmp_path / "moved")
-    content = json.loads(labels.read_text())
-    for box in content["annotations"]:
-        box["bbox"] = [1, 1, 4, 4]  # where nothing lies
-    labels.write_text(json.dumps(content))
-    with pytest.raises(InputError, match="annotations: Labels and boxes do not belong together"):
-        autoeval.fit(labels, BrightnessDetector(), img_dir=images)
 
 
 @pytest.mark.parametrize("categories", [None, {"mug": [], "drink": ["cup", "pot"]}])

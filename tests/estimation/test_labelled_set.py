@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from real_sets import real_predictions
 
 from autoeval.accuracy.measures import resampled_counts
 from autoeval.boxes import LabelledImage
@@ -226,16 +225,6 @@ def test_lists_cut_to_the_best_few_boxes():
     for n, warned in ((3, 1), (2, 0)):  # of 24
         cut = first.where((rank < 9) | ((rank < 10) & (np.sort(found.image) < n)))
         assert len(check_limit(cut, "p.json")) == warned
-
-
-@pytest.mark.rare
-def test_no_real_list_is_taken_for_a_cut_one(shared):
-    for path, _, found in real_predictions(shared):
-        assert check_limit(found, path.name) == (), path
-    order = np.lexsort((-found.scores, found.image))
-    image = found.image[order]
-    best = found.where(order[np.arange(len(order)) - np.searchsorted(image, image) < 10])
-    assert "have exactly 10 boxes" in check_limit(best, path.name)[0]
 
 
 def test_predictions_that_look_like_another_detector():

@@ -8,7 +8,6 @@ import json
 import pandas as pd
 import pytest
 from labelled_site import estimate_labelled
-from PIL import Image
 
 import autoeval
 from autoeval.cli import main
@@ -68,33 +67,6 @@ def test_an_estimate_with_all_labels_counts_every_category(files):
     assert set(result.by_category) == {"thing 0", "thing 2"}
 
 
-def test_the_same_labels_as_yolo_text_count_every_category(files, tmp_path):
-    """Their data.yaml lists the categories, as COCO's file does."""
-    _, fitted, labels, boxes = files
-    content = json.loads(labels.read_text())
-    number = {category["id"]: k for k, category in enumerate(content["categories"])}
-    (tmp_path / "images").mkdir()
-    (tmp_path / "labels").mkdir()
-    for image in content["images"]:
-        name, size = image["file_name"], (image["width"], image["height"])
-        Image.new("L", size).save(tmp_path / "images" / name)
-        lines = []
-        for row in content["annotations"]:
-            if row["image_id"] == image["id"]:
-                x, y, w, h = (side / size[k % 2] for k, side in enumerate(row["bbox"]))
-                lines.append(f"{number[row['category_id']]} {x + w / 2} {y + h / 2} {w} {h}\n")
-        (tmp_path / "labels" / name).with_suffix(".txt").write_text("".join(lines))
-    words = [category["name"] for category in content["categories"]]
-    (tmp_path / "data.yaml").write_text(f"val: images\nnames: {words}\n")
-    right, n_boxes, n_objects = counted(labels, boxes, THRESHOLD)
-    result = estimate_labelled(
-        fitted, boxes, tmp_path / "data.yaml", images=labels, score_thr=THRESHOLD
-    )
-    values = {name: of.combined.estimate.value for name, of in result.whole.items()}
-    assert values["precision@0.3"] == pytest.approx(right / n_boxes, abs=1e-9)
-    assert values["recall@0.3"] == pytest.approx(right / n_objects, abs=1e-9)
-
-
 def as_table(labels):
     """Labels that name the categories of their objects and list none, as Pascal VOC's do."""
     content = json.loads(labels.read_text())
@@ -143,25 +115,6 @@ def test_labels_without_a_list_of_categories(files, tmp_path, door, many):
     codes = {notice.code for notice in notices}
     assert ("categories-without-labels" in codes) == many
     assert ("categories-not-listed" in codes) == (not many)
-
-
-def test_a_comparison_counts_every_category(files, tmp_path):
-    _, fitted, labels, boxes = files
-    other = tmp_path / "other.json"
-    rows = json.loads(boxes.read_text())
-    other.write_text(json.dumps([{**row, "score": row["score"] * 0.9} for row in rows]))
-    given = {"a": boxes, "b": other}
-    result = autoeval.compare(
-        dict.fromkeys(given, fitted),
-        [*given.values()],
-        images=labels,
-        labels=labels,
-        target="precision@0.3",
-    )
-    values = dict(zip(result.ranking["detector"], result.ranking["value"], strict=True))
-    for name, file in given.items():
-        right, n_boxes, _ = counted(labels, file, THRESHOLD)
-        assert values[name] == pytest.approx(right / n_boxes, abs=1e-9)
 
 
 @pytest.mark.parametrize("door", ["compare", "estimate", "threshold"])

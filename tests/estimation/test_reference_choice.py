@@ -1,12 +1,9 @@
 """Several reference detectors: the strongest on the labelled images is read, everywhere."""
 
-import json
-
 import pytest
 from commands.predicted_world import write_world
 
 import autoeval
-from autoeval.cli import main
 from autoeval.errors import InputError
 
 FEW = {"n_images": 40, "n_categories": 3}
@@ -59,25 +56,3 @@ def test_several_beside_a_detector_that_is_run_are_refused(world):
     run = autoeval.Detector("mine.py:detector", reference=["a.json", "b.json"])
     with pytest.raises(InputError, match="several are given by their boxes"):
         _ = run.loaded_reference
-
-
-@pytest.mark.parametrize("twice", [False, True])
-def test_the_option_takes_several_at_once_or_one_by_one(world, tmp_path, capsys, twice):
-    files = [str(world / of / "val_predictions.json") for of in ("good", "better")]
-    given = ["--reference", files[0], "--reference", files[1]] if twice else ["--reference", *files]
-    words = ["fit", "--labels", str(world / "weak/val_labels.json"), "--predictions"]
-    words += [str(world / "weak/val_predictions.json"), *given, "--work-dir", str(tmp_path)]
-    words.append("--verbose")
-    assert main(words) == 0
-    printed = capsys.readouterr().out
-    assert "2 reference detectors the strongest" in printed
-    assert "--reference REFERENCE.json\n" in printed  # the next step: of the one that is read
-    loaded = autoeval.AccuracyEstimator.load(tmp_path)
-    assert loaded.context_["reference_chosen"] == {"number": 1, "of": 2}
-    site = [str(world / of / "site_predictions.json") for of in ("weak", "good", "better")]
-    words = ["estimate", "--estimator", str(tmp_path), "--predictions", site[0], "--json"]
-    capsys.readouterr()
-    assert main([*words, "--reference", *site[1:], "--work-dir", str(tmp_path / "e")]) == 0
-    by_list = json.loads(capsys.readouterr().out)["estimate"]["value"]
-    assert main([*words, "--reference", site[2], "--work-dir", str(tmp_path / "f")]) == 0
-    assert json.loads(capsys.readouterr().out)["estimate"]["value"] == by_list

@@ -232,14 +232,6 @@ def test_detectors_are_compared_each_at_its_floor(fitted):
     assert [of.floor for of in there.values()] == [0.0, 0.0]
 
 
-def test_left_out_estimates_use_the_prior_of_the_floor(fitted):
-    rows = fitted.at_floor(0.3).table_
-    rows = rows.assign(kind="seed", group=[f"f{k}" for k in range(len(rows))])
-    rows["source"] = rows["group"]
-    at, full = (Regression(floor=of).fit(rows).predict_left_out() for of in (0.3, 0.0))
-    assert np.abs(at - full).max() > 1e-4
-
-
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_site_without_a_box_has_no_floor_and_takes_none_from_the_others(order):
     """Two sites of a task, at one of which the detector finds nothing, in either order."""

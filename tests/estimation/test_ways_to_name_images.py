@@ -91,25 +91,11 @@ def accented(labels, boxes, odd):
     return rows
 
 
-def floats(labels, boxes, odd):
-    return [
-        {**box, "image_id": float(box["image_id"])} if box["image_id"] in odd else box
-        for box in boxes
-    ]
-
-
 def texts(labels, boxes, odd):
     return [
         {**box, "image_id": f"{box['image_id']}.0"} if box["image_id"] in odd else box
         for box in boxes
     ]
-
-
-def float_labels(labels, boxes, odd):
-    for row in labels["annotations"]:
-        if row["image_id"] in odd:
-            row["image_id"] = float(row["image_id"])
-    return boxes
 
 
 def own_list(labels, boxes, odd):
@@ -120,43 +106,6 @@ def own_list(labels, boxes, odd):
     return {"images": images, "categories": labels["categories"], "annotations": rows}
 
 
-def without_sizes(value):
-    def way(labels, boxes, odd):
-        for image in labels["images"]:
-            if image["id"] in odd:
-                image["width"] = image["height"] = value
-        return boxes
-
-    return way
-
-
-def polygons(labels, boxes, odd):
-    for row in labels["annotations"]:
-        if row["image_id"] in odd:
-            x, y, w, h = row.pop("bbox")
-            row["segmentation"] = [[x, y, x + w, y, x + w, y + h, x, y + h]]
-    return boxes
-
-
-def polygons_of_boxes(labels, boxes, odd):
-    """Results of instance segmentation without boxes."""
-    rows = []
-    for box in boxes:
-        x, y, w, h = box["bbox"]
-        outline = [[x, y, x + w, y, x + w, y + h, x, y + h]]
-        odd_one = {k: v for k, v in box.items() if k != "bbox"} | {"segmentation": outline}
-        rows.append(odd_one if box["image_id"] in odd else box)
-    return rows
-
-
-def nameless(labels, boxes, odd):
-    """LVIS v1 has addresses in place of file names."""
-    for image in labels["images"]:
-        if image["id"] in odd:
-            image["coco_url"] = f"http://images.example.org/val2017/{image.pop('file_name')}"
-    return boxes
-
-
 WAYS = {
     "accents": accented,
     "other suffix": renamed(lambda name: f"{PurePath(name).stem}.png"),
@@ -164,16 +113,8 @@ WAYS = {
     "folder": renamed(lambda name: f"images/val2017/{name}"),
     "roboflow": renamed(lambda name: f"{PurePath(name).stem}_jpg.rf.{HASH}.jpg"),
     "label studio": renamed(lambda name: f"/data/upload/1/a1b2c3d4-{name}"),
-    "floats": floats,
     "floats as text": texts,
-    "floats in labels": float_labels,
     "own list": own_list,
-    "size 0": without_sizes(0),
-    "size -1": without_sizes(-1),
-    "size null": without_sizes(None),
-    "polygons": polygons,
-    "polygons of boxes": polygons_of_boxes,
-    "addresses": nameless,
 }
 
 

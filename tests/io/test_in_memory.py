@@ -457,23 +457,6 @@ def test_other_labels_are_named(given, message):
         labels_in_memory(given)
 
 
-def test_estimates_from_memory_are_those_from_files(tmp_path):
-    """`fit` and `predict` with labels, each from a table and from files."""
-    labels, found = write_world(tmp_path, "val", seed=0, n_images=30, boxes=8)
-    document, rows = (json.loads(path.read_text()) for path in (labels, found))
-    table = pd.DataFrame(document["annotations"]).drop(columns=["id", "area"], errors="ignore")
-    names = {entry["id"]: entry["name"] for entry in document["categories"]}
-    table["category"] = table["category_id"].map(names)
-    truth = pd.DataFrame(document["images"]).rename(columns={"id": "image_id"}).merge(table, "left")
-    estimates = []
-    for given, boxes, listed in ((labels, found, labels), (truth, pd.DataFrame(rows), document)):
-        fitted = autoeval.fit(given, predictions=boxes)
-        plan = autoeval.plan_labels(fitted, boxes, images=listed, n=20)
-        labelled = autoeval.estimate_with_labels(plan, given)
-        estimates.append((fitted.predict(predictions=boxes, images=listed).value, labelled.value))
-    assert estimates[0] == pytest.approx(estimates[1], abs=1e-9)
-
-
 def test_labels_as_no_numbers_are_those_that_the_text_beside_them_says():
     """As transformers gives them from version 5 on."""
     items = [{**item, "text_labels": item["labels"]} for item in as_transformers_of_words()]

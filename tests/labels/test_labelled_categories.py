@@ -67,13 +67,7 @@ def test_labels_of_nothing_that_was_detected_are_of_its_words_where_they_list_th
         estimate_with_labels(plan_of(site, assistance), replace(labels, lists_categories=False))
 
 
-def test_its_unlikely_boxes_are_measured(site, assistance):
-    plan = plan_of(site, assistance, rest=True)
-    estimate = estimate_with_labels(plan, label_set(site, range(60)))
-    assert estimate.value == pytest.approx(np.mean(true_values(site)))
-
-
-def test_unlikely_boxes_are_stored_with_the_plan(site, assistance, tmp_path):
+def test_its_unlikely_boxes_are_measured_also_of_a_stored_plan(site, assistance, tmp_path):
     plan = plan_of(site, assistance, rest=True)
     save_plan(plan, tmp_path)
     estimate = estimate_with_labels(load_plan(tmp_path), label_set(site, range(60)))

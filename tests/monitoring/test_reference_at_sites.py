@@ -111,28 +111,12 @@ def test_what_does_not_belong_together_is_refused(world, tmp_path):
         "give the same one for these images": {"reference": None},
         "fitted without a reference detector": {"fit": "plain"},
         "the results of the reference detector of north/gate": {"reference": tmp_path},
+        "detector of north/gate, but there is none": {"reference": "other.py:detector"},
         "`reference_names` belongs to": {"reference": None, "reference_names": {"1": "thing 0"}},
     }
     for k, (message, given) in enumerate(refused.items()):
         with pytest.raises(InputError, match=message):
             watch(world, tmp_path / f"{k}", **given)
-
-
-def test_the_command_reads_the_reference_of_each_site(world, tmp_path, capsys):
-    words = ["monitor", "--estimator", str(world / "fit"), "--work-dir", str(tmp_path / "out")]
-    words += ["--by", "folder", "--predictions", str(world / "sites")]
-    assert main([*words, "--reference", f"{world / 'reference'}"]) == 0
-    capsys.readouterr()
-    sites = json.loads((tmp_path / "out/result.json").read_text())["sites"]
-    for site in sites:
-        expected = of_predict(world, site["name"]).value
-        assert site["value"] == pytest.approx(expected, abs=1e-6)
-    words[-1:] = [str(world / "sites"), "--reference", "other.py:detector"]
-    assert main(words) == 2
-    assert (
-        "the results of the reference detector of north/gate, but there is none"
-        in capsys.readouterr().err
-    )
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """What boxes say about labels."""
 
-import itertools
 import json
 import re
 from dataclasses import replace
@@ -8,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from labelled_site import estimate_labelled
-from real_sets import found_by, real_predictions
 
 import autoeval
 from autoeval.accuracy.coco_evaluation import rank_categories
@@ -25,7 +23,6 @@ from autoeval.sites.label_warnings import (
     exchanged_words,
     label_warnings,
     labels_elsewhere,
-    lie_elsewhere,
     never_predicted,
     odd_labels,
     of_other_images,
@@ -545,48 +542,9 @@ def test_images_with_objects_and_without_a_box(n_none, n_few, floor, warned):
     assert unseen_by_labels(replace(boxes, lists_images=True), truth) == ()
 
 
-@pytest.mark.rare
-def test_images_that_were_not_run_at_real_sets(shared):
-    """Four detectors that were run on every image, and their boxes on half of these alone."""
-    rng, n_sets, n_false, n_found = np.random.default_rng(0), 0, 0, 0
-    for _, labels, read in real_predictions(shared):
-        truth = labelled_boxes(labels)
-        words = {word: word for word in truth.categories}
-        if "vehicle" in words:
-            words |= dict.fromkeys(("car", "bus", "truck"), "vehicle")
-        read = read.as_categories(truth.categories, words)
-        several = np.bincount(truth.image, minlength=len(truth.images)) > 1
-        if several.sum() < 10:
-            continue
-        half = rng.permutation(len(truth.images)) < len(truth.images) // 2
-        for floor in (0.1, 0.25, 0.35, 0.5):
-            cut = read.where(read.scores >= floor)
-            n_sets += 1
-            n_false += bool(unseen_by_labels(cut, truth))
-            n_found += bool(unseen_by_labels(cut.where(half[cut.image]), truth))
-    assert n_sets >= 500 and n_false <= 0.01 * n_sets and n_found >= 0.66 * n_sets
-
-
 def test_a_reference_on_other_images_is_warned_of():
     truth, boxes = checked_world()
     reference = replace(truth, scores=np.full(len(truth), 0.9))
     assert reference_elsewhere(boxes, reference) == ()
     (warning,) = reference_elsewhere(boxes, exchanged(reference))
     assert (warning.code, warning.severity) == ("reference-elsewhere", "warning")
-
-
-@pytest.mark.rare
-def test_references_of_other_images_at_real_sites(shared):
-    detectors, n, n_false, n_found = ("yolo26n", "nanodet_plus", "fastestdet"), 0, 0, 0
-    n_both_ways = 0
-    for path in sorted((shared / "real_predictions/fastestdet").glob("*/*.json"))[::2]:
-        place = path.relative_to(shared / "real_predictions/fastestdet")
-        files = [shared / "real_predictions" / of / place for of in detectors]
-        found = [found_by(file) for file in files if file.exists()]
-        for boxes, other in itertools.permutations(found, 2):
-            turned = replace(other, image=(other.image + 1) % len(other.images))
-            n += 1
-            n_false += bool(reference_elsewhere(boxes, other))
-            n_found += bool(reference_elsewhere(boxes, turned))
-            n_both_ways += lie_elsewhere(boxes, other) and lie_elsewhere(other, boxes)
-    assert n >= 100 and n_false <= 0.01 * n and n_found >= n / 2 and not n_both_ways

@@ -24,6 +24,7 @@ def test_boxes_are_shares_of_the_image(write):
     text = BOX + "1 0.1 0.2 0.2 0.4"
     labels = load_labels(write({A: IMAGE, "labels/a.txt": text, "data.yaml": NAMES}))
     assert labels.categories == ("car", "person") and labels.warnings == ()
+    assert labels.lists_categories
     assert boxes_of(labels) == [
         ("images/a.png", "car", 15, 5, 10, 10),
         ("images/a.png", "person", 0, 0, 8, 8),
@@ -116,6 +117,7 @@ def test_classes_by_number_without_names_say_so(write):
     text = BOX + "11 0.5 0.5 0.1 0.1\n2 0 0 0 0"
     labels = load_labels(write({A: IMAGE, "labels/a.txt": text}) / "labels")
     assert labels.categories == labels.numbers == ("0", "2", "11")
+    assert not labels.lists_categories
     assert "categories are named by their numbers" in labels.warnings[0]
 
 

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from real_sets import real_predictions
 
 from autoeval.boxes import Boxes, DetectorRun, LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.io.predictions.covered_images import joined_files, unseen_images
 from autoeval.io.predictions.reading import unusual_boxes
@@ -123,22 +121,6 @@ def test_more_than_a_third_is_refused():
         unseen_images(found(more), np.arange(N), "p.json", refuse=True)
 
 
-@pytest.mark.rare
-def test_no_real_set_is_warned_of_and_half_of_one_is_refused(shared):
-    """All sets and detectors at hand: the detectors were run on every image."""
-    for path, labels, read in real_predictions(shared):
-        images = np.unique(labelled_boxes(labels).image)
-        notes = unseen_images(read, images, path.name, refuse=True)[1]
-        assert all(note.severity == "note" for note in notes), path
-        for floor in (0.1, 0.25, 0.5):
-            cut = read.where(read.scores > floor)
-            notes = unseen_images(cut, np.arange(len(labels.images)), path.name)[1]
-            assert all(note.severity == "note" for note in notes), path
-    half = read.where(read.image < len(labels.images) // 2)
-    with pytest.raises(InputError, match="have no box"):
-        unseen_images(half, images, path.name, refuse=True)
-
-
 def test_predictions_of_a_list_without_images_are_none(tmp_path):
     row = {"image_id": 1, "category_id": 1, "bbox": [60, 60, 50, 50], "score": 0.9}
     (tmp_path / "clean.json").write_text(json.dumps([row]))
@@ -180,41 +162,7 @@ def test_shares_of_an_image_among_pixels_of_others_are_warned_of(scale, warned, 
         assert ("boxes-in-shares" in {notice.code for notice in notices}) == warned
 
 
-REAL = ["yolo26n/vehicle", "nanodet_plus/all", "fastestdet/person", "yolov8n/two"]
-
-
-@pytest.mark.parametrize("folder", REAL)
-@pytest.mark.rare
-def test_corners_are_recognised_without_the_sizes_of_images(folder, shared):
-    """Real files are read, and refused once their widths and heights are corners."""
-    for file in sorted((shared / "real_predictions" / folder).glob("*.json"))[:4]:
-        rows = json.loads(file.read_text())
-        for least in (0, 0.3):
-            widths = [row for row in rows if row["score"] > least]
-            if len(widths) < 20:
-                continue
-            assert len(read_predictions(widths, numbers=NUMBERS))
-            corners = [{**row, "bbox": _corners(row["bbox"])} for row in widths]
-            with pytest.raises(InputError, match=r"write \[x1, y1, x2 - x1, y2 - y1\]"):
-                read_predictions(corners, numbers=NUMBERS)
-            if least:  # of few boxes hardly one may lie at an edge
-                continue
-            centres = [{**row, "bbox": _centre(row["bbox"])} for row in widths]
-            with pytest.raises(InputError, match=r"write \[x - w / 2, y - h / 2, w, h\]"):
-                read_predictions(centres, numbers=NUMBERS)
-
-
 NUMBERS = {str(k): f"category {k}" for k in range(100)}
-
-
-def _corners(bbox):
-    x, y, width, height = bbox
-    return [x, y, x + width, y + height]
-
-
-def _centre(bbox):
-    x, y, width, height = bbox
-    return [x + width / 2, y + height / 2, width, height]
 
 
 def _rewritten(folder, rows):
@@ -372,21 +320,3 @@ def test_joined_files_are_warned_of_at_every_door(tmp_path):
     for given in (tmp_path / "joined.json", boxes):
         codes = [getattr(notice, "code", "") for notice in read_predictions(given).left_out]
         assert "images-merged" in codes
-
-
-@pytest.mark.rare
-def test_no_real_file_is_one_of_several_however_it_is_sorted(shared):
-    rng, before = np.random.default_rng(0), {}
-    for path, _, read in real_predictions(shared):
-        n = np.arange(len(read))
-        by_category, by_score = np.lexsort((n, read.label)), np.argsort(-read.scores)
-        by_worker = np.lexsort((read.image, read.image % 4))
-        for order in (n, by_category, by_score, by_worker, rng.permutation(n)):
-            assert joined_files(read.image[order], read.label[order]) == (), path
-        words = {word: word for word in read.categories}
-        other = before.get(path.parent)
-        if other is not None:
-            second = other.as_categories(read.categories, words)
-            image = np.concatenate([read.image, second.image])
-            assert joined_files(image, np.concatenate([read.label, second.label])), path
-        before.setdefault(path.parent, read)
