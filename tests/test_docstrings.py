@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,12 @@ TYPES["np.ndarray"] = "ndarray|array"
 # Signatures of mmcv, and changes of an image that are all called alike: their files say how.
 TRANSFORMS = PACKAGE / "stability" / "metasets" / "transforms"
 ALIKE = {PACKAGE / "detectors" / "ops", TRANSFORMS / "corruptions.py", TRANSFORMS / "imgaug_mix.py"}
+
+
+@cache
+def tree_of(path):
+    """Parse a module once for all tests."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def documented(node):
@@ -47,9 +54,9 @@ def taken(node):
     return fields.union(*map(parameters, constructors(node)))
 
 
-def wrong_entries(source):
+def wrong_entries(tree):
     """Entries of docstrings that are no parameter, each with the name of what has the docstring."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, Named):
             for line in documented(node):
                 entry = ENTRY.fullmatch(line)
@@ -61,7 +68,7 @@ def wrong_entries(source):
 def test_documented_parameters_are_there(package):
     root = PACKAGE / package
     files = sorted(root.rglob("*.py")) if root.is_dir() else [root] * (root.suffix == ".py")
-    wrong = {path.stem: list(wrong_entries(path.read_text(encoding="utf-8"))) for path in files}
+    wrong = {path.stem: list(wrong_entries(tree_of(path))) for path in files}
     assert {stem: entries for stem, entries in wrong.items() if entries} == {}
 
 
@@ -124,8 +131,8 @@ def test_docstrings_say_what_the_code_says(package):
     found = []
     for path in files:
         if "commands" not in path.parts:
-            tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            found += [of for node in tree if isinstance(node, Named) for of in faults(node)]
+            nodes = ast.walk(tree_of(path))
+            found += [of for node in nodes if isinstance(node, Named) for of in faults(node)]
     assert found == []
 
 
@@ -148,7 +155,7 @@ def test_all_public_parameters_are_documented(package):
     root = PACKAGE / package
     files = [root] if root.suffix == ".py" else root.rglob("*.py")
     files = [path for path in files if not {path, *path.parents}.intersection(ALIKE)]
-    bodies = [ast.parse(path.read_text(encoding="utf-8")).body for path in files]
+    bodies = [tree_of(path).body for path in files]
     assert [name for body in bodies for name in undocumented(body)] == []
 
 
@@ -211,7 +218,7 @@ def f(boxes, *, scale=1.0, **more):
     image : ndarray
     """
 '''
-    assert list(wrong_entries(source)) == [
+    assert list(wrong_entries(ast.parse(source))) == [
         "f: scores",
         "f: A sentence that stands in the wrong place.",
     ]

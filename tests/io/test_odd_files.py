@@ -3,7 +3,6 @@
 The boxes are those of `ROWS`: of image k, from 10 k to 10 k + 30 and from 20 to 60 pixels.
 """
 
-import gzip
 import json
 import unicodedata
 from decimal import Decimal
@@ -73,11 +72,9 @@ def check(read):
 
 
 @pytest.mark.parametrize("form", READ)
-@pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
-def test_results_that_are_read(form, zipped, tmp_path):
+def test_results_that_are_read(form, tmp_path):
     path = tmp_path / ("p.jsonl" if "lines" in form else "p.json")
-    content = READ[form].encode()
-    path.write_bytes(gzip.compress(content) if zipped else content)
+    path.write_bytes(READ[form].encode())
     check(read_predictions(path, images=IMAGES, numbers=NUMBERS))
 
 
