@@ -191,6 +191,7 @@ class PlusPlusResult(Measured):
     by_image: pd.DataFrame = field(init=False, repr=False)
     columns: dict[str, np.ndarray] = field(init=False, repr=False)
     higher_is_better = HIGHER_IS_BETTER
+    of_parts = "localised"
 
     def __post_init__(self) -> None:
         self.by_image = table = plus_plus_by_image(self.counts, self.truth)

@@ -31,6 +31,9 @@ PLACES = dict(
     zip(("localised MAE", *(f"localised {m}" for m in MEASURES[2:5])), LOCALISED, strict=True)
 )
 HIGHER_IS_BETTER = ("PCCN", "CntP", "CntR", "CntF1", OWN_RECALL, *(m for m in PLACES if "Cnt" in m))
+# Of an answer about parts of images: its counts, and what it is about.
+PARTS = ("upper", "lower")
+PART_KEY = ("positive", "negative", "negative_class", "layout", "image", "class")
 COLUMNS = ("nmn", "near", "error", "precision", "recall", "own_recall", "f1", *PLACES.values())
 FORMATS = {
     **dict.fromkeys((*MEASURES, OWN_RECALL, *PLACES), "{:.3f}"),
@@ -57,6 +60,8 @@ class Measured:
         By which formulas it is measured.
     higher_is_better : tuple of str
         How the names of such measures begin.
+    of_parts : str
+        Name of the table of answers about parts of images, which may be None.
     """
 
     name: str
@@ -65,6 +70,7 @@ class Measured:
     counts: pd.DataFrame
     mode: str
     higher_is_better: tuple[str, ...]  # how the names of such measures begin
+    of_parts: str
 
     def measure_columns(self, columns: Columns) -> dict[str, float]:
         """Return the measures that follow from columns; NaN where nothing defines one.
@@ -100,17 +106,29 @@ class Measured:
         return self.measure_columns(chosen)
 
     def answered_with(self, other: Self) -> Self:
-        """Return what ``paper`` measures of the prompts that another model answered, too.
+        """Return what ``paper`` measures of what another model answered, too.
+
+        Prompts, and mosaics or the classes of an image that are compared tile by tile.
 
         Parameters
         ----------
         other : Measured
             Of the same kind.
         """
-        theirs = other.counts.reindex(index=self.counts.index, columns=self.counts.columns)
-        if self.mode != "paper" or not (theirs.isna() & self.counts.notna()).to_numpy().any():
+        if self.mode != "paper":
             return self
-        return replace(self, counts=self.counts.where(theirs.notna()))  # type: ignore[type-var]
+        changes: dict[str, pd.DataFrame] = {}
+        theirs = other.counts.reindex(index=self.counts.index, columns=self.counts.columns)
+        if (theirs.isna() & self.counts.notna()).to_numpy().any():
+            changes["counts"] = self.counts.where(theirs.notna())
+        mine, parts = getattr(self, self.of_parts), getattr(other, self.of_parts)
+        if mine is not None and parts is not None:
+            answered = parts.dropna(subset=[name for name in PARTS if name in parts])
+            key = [name for name in PART_KEY if name in mine and name in parts]
+            both = pd.MultiIndex.from_frame(mine[key]).isin(pd.MultiIndex.from_frame(answered[key]))
+            if not both.all():
+                changes[self.of_parts] = mine[both]
+        return replace(self, **changes) if changes else self  # type: ignore[type-var]
 
     def rises(self, measure: str) -> bool:
         """Return whether a larger value of a measure is a better one.
@@ -139,8 +157,8 @@ def intervals_of(result: Measured, *, n_resamples: int = 1000) -> dict[str, Meas
 def compare(results: Sequence[Measured], *, n_resamples: int = 1000) -> pd.DataFrame:
     """Differences between every two models on the images both have, resampled in pairs.
 
-    In ``paper`` prompts that one of them did not answer enter neither side; in ``released``, where
-    they fail in PCCN, differences are those of the models' measures.
+    In ``paper`` prompts and mosaics that one of them did not answer enter neither side; in
+    ``released``, where they fail in PCCN, differences are those of the models' measures.
 
     Parameters
     ----------
@@ -237,6 +255,7 @@ class PracoResult(Measured):
     columns: dict[str, np.ndarray] = field(init=False, repr=False)
     measured: pd.DataFrame | None = field(init=False, repr=False, default=None)
     higher_is_better = HIGHER_IS_BETTER
+    of_parts = "mosaics"
 
     def __post_init__(self) -> None:
         self.by_image = negative_by_image(self.counts, self.truth, self.mode)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.praco.plus_plus import PlusPlusResult
+from autoeval.counting.praco.plus_plus import LOCALISED, PlusPlusResult
 from autoeval.counting.praco.praco_measures import (
     confusion,
     drift,
@@ -232,6 +232,47 @@ def test_a_comparison_is_over_the_prompts_that_both_answered():
     objects = pd.DataFrame(np.where(names == [*"ab"], truth[["count"]], 0), ids, [*"ab"])
     several = [PlusPlusResult(name, table, objects, None) for name, table in tables.items()]
     assert compare(several).set_index("measure").loc["MAE macro", "difference"] == 1
+
+
+def test_a_comparison_is_over_the_mosaics_that_both_answered():
+    """B was better by .25: it did not answer where A is wrong, and elsewhere it is wrong itself."""
+    truth = pd.DataFrame({"category": [*"ab"], "count": [4, 4]}, ["1", "2"])
+    counts = pd.DataFrame([[4, 0, 0], [0, 4, 0]], truth.index, [*"abc"], float)
+    cells = [("1", "b"), ("1", "c"), ("2", "a"), ("2", "c")]
+    parts = {
+        "A": [(4, 0), (4, 12), (4, 0), (4, 12)],  # precisions 1, 1/4, 1, 1/4
+        "B": [(4, 1), (NAN, NAN), (4, 1), (NAN, NAN)],  # 4/5
+        "none": [(NAN, NAN)] * 4,
+    }
+    frames = {
+        name: pd.DataFrame(
+            [(*cell, *part) for cell, part in zip(cells, halves, strict=True)],
+            columns=["positive", "negative_class", "upper", "lower"],
+        )
+        for name, halves in parts.items()
+    }
+
+    def differences(mode, other):
+        results = [PracoResult(n, counts, truth, frames[n], mode) for n in ("A", other)]
+        return compare(results).set_index("measure")["difference"]
+
+    assert differences("paper", "B")["CntP"] == pytest.approx(1 - 0.8)
+    assert differences("paper", "B")["CntF1"] == pytest.approx(1 - 1.6 / 1.8)
+    assert differences("released", "B")["CntP"] == pytest.approx(1.25 / 2 - 0.8)
+    assert np.isnan(differences("paper", "none")["CntP"])
+
+
+def test_a_comparison_is_over_the_classes_whose_tiles_both_counted():
+    """B, which is wrong by 1 wherever both counted, was better by 1."""
+    truth = pd.DataFrame([[2, 3]] * 2, ["1", "2"], [*"ab"])
+    errors = {"A": {"a": 0.0, "b": 4.0}, "B": {"a": 1.0}}
+    results = []
+    for name, by_class in errors.items():
+        places = [(i, k, 1, 1, e, 1, 1, 1) for i in truth.index for k, e in by_class.items()]
+        frame = pd.DataFrame(places, columns=["image", "class", *LOCALISED])
+        results.append(PlusPlusResult(name, truth.astype(float), truth, frame))
+    table = compare(results).set_index("measure")["difference"]
+    assert table["localised MAE macro"] == table["localised MAE micro"] == -1
 
 
 def test_interval_of_a_share_is_that_of_the_binomial():
