@@ -174,7 +174,8 @@ def _of_boxes(boxes: Boxes) -> Content:
     )
     own_images = boxes.images if boxes.lists_images else None
     in_order = {str(k): word for k, word in enumerate(boxes.categories)}  # all, found or not
-    return Content(iter([columns]), own_images, in_order, boxes.left_out, boxes.run)
+    notices = (*boxes.left_out, *boxes.warnings)
+    return Content(iter([columns]), own_images, in_order, notices, boxes.run)
 
 
 def labels_in_memory(labels: Any) -> LabelSet:

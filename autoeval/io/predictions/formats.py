@@ -142,7 +142,7 @@ class Content(NamedTuple):
     numbers : mapping of str to str
         Its own words for numbers of categories.
     warnings : tuple of Notice
-        What of its images was left out.
+        What of its images was left out, and of boxes that were read before why they may be misread.
     run : DetectorRun, optional
         Which detector was run, where `autoeval detect` wrote the file.
     positions : bool
