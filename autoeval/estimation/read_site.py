@@ -119,7 +119,7 @@ def site_of_files(
         with those of the fit.
     """
     if images is None and isinstance(files.path, Boxes) and files.path.listed:
-        images = [files.path.images[k] for k in files.path.covered]
+        images = files.path.images
     numbers_of_list = dict[str, str]()
     described, image_files, unplaced = listed_images(images, numbers_of_list)
     named = isinstance(images, str | os.PathLike)

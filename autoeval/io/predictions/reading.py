@@ -33,7 +33,7 @@ from autoeval.boxes import (
 )
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.image_identity import Named, normal_id, normal_name
+from autoeval.io.image_identity import Named, match_images, normal_id, normal_name
 from autoeval.io.image_lists import FARTHEST, read_image_list
 from autoeval.io.predictions.category_words import ReadAs, Words, find_words, read_names
 from autoeval.io.predictions.covered_images import joined_files, place_images, uncovered_images
@@ -292,6 +292,10 @@ def read_boxes(
             run = run.on_list(placement.matches.index, n_images)
         n_boxes = np.bincount(read.image, minlength=n_images)
         uncovered, notes = uncovered_images(placement, n_boxes, read.floor, where)
+        if isinstance(predictions, Boxes) and predictions.uncovered:  # as was found before
+            places = match_images(predictions.images, images).index
+            unsaid = places[list(predictions.uncovered)]
+            uncovered = np.union1d(uncovered, unsaid[unsaid >= 0])
         read = replace(
             read, run=run, uncovered=tuple(uncovered.tolist()), left_out=(*notes, *read.left_out)
         )
