@@ -179,12 +179,15 @@ class Predictions:
             clean = numbered_by_fit(clean, of_fit, kind, self.name)
         reference = None
         if self.references:
-            reading = ReadAs(numbers, clean.categories)
+            # words that the detector has, found here or not
+            known = list(dict.fromkeys([*clean.categories, *(words or ())]))
+            reading = ReadAs(numbers, known)
             if self.reference_names:
-                reading = ReadAs(read_names(self.reference_names), clean.categories)
+                reading = ReadAs(read_names(self.reference_names), known)
             elif of_images and self.numbering in ("", IMAGES):
                 reading = replace(reading, undecided=True, of_images=of_images)
             reference = self._read_reference(clean, reading)
+            clean = replace(clean, categories=reference.categories)
         # Frames of a video show the same things for a while; see `time_blocks`.
         blocks = clean.run.blocks if clean.run else None
         left_out = (*clean.left_out, *(reference.left_out if reference is not None else ()))
@@ -198,9 +201,10 @@ class Predictions:
         Parameters
         ----------
         clean : Boxes
-            Those of the detector, whose images and categories the result has.
+            Those of the detector, whose images and categories the result has; words of the
+            detector of which the reference alone has boxes come last.
         reading : ReadAs
-            How category numbers of the reference are read.
+            How category numbers of the reference are read, with all words of the detector.
 
         Raises
         ------
@@ -214,13 +218,16 @@ class Predictions:
             reference = reference.numbered(IMAGES)
         elif not numbering.decided:
             reference = numbered_by_fit(reference, frequencies(clean), "", path)
-        words = {word: word for word in reference.categories if word in clean.categories}
+        known = {*clean.categories, *(reading.words or ())}
+        words = {word: word for word in reference.categories if word in known}
         found = [reference.categories[k] for k in np.unique(reference.label).tolist()]
         if not words or (found and words.keys().isdisjoint(found)):
             raise InputError(
                 f"{path} has other categories than the predictions: "
                 f"{listed(found or reference.categories, 10)}."
             )
+        more = [word for word in found if word in known and word not in clean.categories]
+        clean = replace(clean, categories=(*clean.categories, *more))
         reference = reference.as_categories(clean.categories, words)
         # Images that the detector itself was not run on are left out in any case.
         unseen, notes = unseen_images(reference, clean.covered, str(path), complete=self.complete)
