@@ -139,11 +139,20 @@ def time_of_form(name: str, form: str) -> datetime | None:
     True
     """
     pattern = re.sub(r"%(.)", lambda mark: DIGITS.get(mark[1], re.escape(mark[1])), re.escape(form))
+    found = []
     for match in re.finditer(f"(?=({pattern}))", name):
-        try:
-            return datetime.strptime(match[1], form)
-        except ValueError:
-            continue
+        with suppress(ValueError):
+            found.append((match, datetime.strptime(match[1], form)))
+    for k, (match, time) in enumerate(found):
+        # the date of a folder, and what looks like a time is the date once more
+        again = any(
+            other.start() < match.end(1)
+            and not name[other.start() - 1].isdigit()
+            and later.year == time.year
+            for other, later in found[k + 1 :]
+        )
+        if not again:
+            return time
     return None
 
 

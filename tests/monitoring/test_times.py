@@ -59,6 +59,10 @@ def test_no_file_has_no_time(tmp_path):
         ("c3/IMG_20260302_091507_x.jpg", "%Y%m%d_%H%M%S", WHEN),
         ("c3/2026-03-02/09.15.07.jpg", "%Y-%m-%d/%H.%M.%S", WHEN),
         ("9920260302091507.jpg", "%Y%m%d%H%M%S", WHEN),  # digits before it
+        ("c3/2026-03-03/2026-03-02/091507.jpg", "%Y-%m-%d/%H%M%S", WHEN),  # twice a date
+        ("c3/2026-03-02/2026-03-02/0915.jpg", "%Y-%m-%d/%H%M", WHEN.replace(second=0)),
+        ("c3/20260302/20260302/0915.jpg", "%Y%m%d/%H%M", WHEN.replace(second=0)),
+        ("c3/26-03-02-09-15-07.jpg", "%y-%m-%d-%H-%M", WHEN.replace(second=0)),
         ("c3/no time.jpg", "%Y%m%d", None),
     ],
 )
