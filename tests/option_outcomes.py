@@ -15,12 +15,16 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from autoeval.cli import main
 from autoeval.command_table import COMMANDS
 from autoeval.commands.command_line import options_of
 
 BAD_INPUT = 2
-WITHOUT_DATE = (".csv", ".parquet", ".prom", ".yaml", ".jsonl")
+WITHOUT_DATE = (".csv", ".prom", ".yaml")
+SECONDS = ["seconds", "read_s", "network_s", "scores_s", "map_s", "job_s"]
+KEPT = ("rows", "observed")  # what a run goes on with: their names tell settings apart
 DIGESTED = ("metadata.json", "points.json", "measures.json", "trained.md")
 ABOUT = "about"  # key of result.json that holds the date and the command
 
@@ -73,8 +77,14 @@ def files_here(folder="."):
 
 def contents(path):
     """Return the values of a result, or a digest of the files that hold no date; else nothing."""
+    if path.name == "times.csv" or path.parent.name in KEPT:
+        return ""
     if path.name == "result.json":
         return without_about(path.read_text("utf-8"))
+    if path.suffix in (".jsonl", ".parquet"):
+        jsonl = path.suffix == ".jsonl"
+        table = pd.read_json(path, lines=True) if jsonl else pd.read_parquet(path)
+        return table.drop(columns=SECONDS, errors="ignore").to_csv()
     recipes = path.parent.name == "recipes"
     if recipes or path.name in DIGESTED or path.suffix in WITHOUT_DATE:
         return hashlib.sha256(path.read_bytes()).hexdigest()

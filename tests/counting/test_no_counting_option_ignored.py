@@ -8,7 +8,7 @@ import pytest
 from counting_option_cases import ASK, BUILD, COUNTING_CASES, COUNTING_REFUSED
 from counting_option_world import write_counting, write_counts
 from matplotlib.figure import Figure
-from option_outcomes import ignored, passing, refused
+from option_outcomes import ignored, outcome_of, passing, refused
 
 from autoeval.command_table import COMMANDS, GROUPS
 from autoeval.commands.command_line import options_of
@@ -61,6 +61,12 @@ def test_every_command_that_counts_has_cases():
 @pytest.mark.parametrize("command", COUNTING_CASES)
 def test_each_counting_option_acts_or_is_refused(world, command):
     assert ignored(COUNTING_CASES[command], Path("acts") / command.replace(" ", "_")) == []
+
+
+def test_a_counting_call_leaves_the_same_again(world):
+    """Or each option would seem to act."""
+    call = f"{ASK}/dots.py"
+    assert outcome_of(call, Path("again")) == outcome_of(call, Path("again"))
 
 
 @pytest.mark.parametrize("call", COUNTING_REFUSED)

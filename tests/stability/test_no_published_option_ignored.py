@@ -4,8 +4,8 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from option_outcomes import ignored, passing, refused
-from published_option_cases import PUBLISHED_CASES, PUBLISHED_REFUSED
+from option_outcomes import ignored, outcome_of, passing, refused
+from published_option_cases import DROPPED, PUBLISHED_CASES, PUBLISHED_REFUSED, SEARCH
 from published_option_world import make_short, write_published
 
 from autoeval.command_table import COMMANDS
@@ -39,6 +39,12 @@ def test_every_option_has_a_case(command):
 @pytest.mark.parametrize("command", PUBLISHED_CASES)
 def test_each_option_acts_or_is_refused(world, command):
     assert ignored(PUBLISHED_CASES[command], Path("acts") / command.replace(" ", "_")) == []
+
+
+@pytest.mark.parametrize("call", [DROPPED, SEARCH])
+def test_a_call_leaves_the_same_again(world, call):
+    """Or each option would seem to act."""
+    assert outcome_of(call, Path("again")) == outcome_of(call, Path("again"))
 
 
 @pytest.mark.parametrize("call", PUBLISHED_REFUSED)
