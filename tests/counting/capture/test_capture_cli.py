@@ -1,12 +1,6 @@
-"""The commands from end to end, and a run that is killed."""
+"""The commands from end to end."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
 from pathlib import Path
 
 import cv2
@@ -118,68 +112,21 @@ def test_what_an_earlier_run_asked_is_measured_beyond_a_later_limit(split, tmp_p
         assert ("which is what was asked" in shown) == (n < 50) and "not in this task" not in shown
 
 
-def test_a_table_of_counts_is_measured_like_answers(split, tmp_path):
-    rows = [f"{Path(i.image_file).stem};{i.object_name};6" for i in open_split(split).items[1:]]
-    (tmp_path / "mine.csv").write_text("\n".join(["image;class;count", *rows]))
-    words = ("--task", "total-original", "--work-dir", tmp_path / "report")
-    assert capture("report", split, tmp_path / "mine.csv", *words) == 0
-    row = pd.read_csv(tmp_path / "report/measures.csv").iloc[0]
-    assert (row["model"], row["MAE"], row["missing"]) == ("mine", 0, 1)
-
-
-def test_settings_of_a_model_must_not_change_within_a_folder(split, tmp_path, capsys, serve):
-    server = serve(ok("6"))
-    words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--work-dir", tmp_path]
-    words += ["--task", "pattern-occluded", "--cfg-options", f"counter.url={server.url}"]
-    assert capture(*words) == 0
-    assert capture(*words, "counter.max_tokens=5") == 2
-    assert "other settings" in capsys.readouterr().err
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert written and not any(KEY.encode() in path.read_bytes() for path in written)
-
-
-def test_wording_must_not_change_within_a_folder(split, tmp_path, capsys, serve):
+def test_model_and_wording_must_not_change_within_a_folder(split, tmp_path, capsys, serve):
     server = serve(ok("6"))
     words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--work-dir", tmp_path / "out"]
     words += ["--task", "total-occluded", "--cfg-options", f"counter.url={server.url}"]
     assert capture(*words) == capture(*words, "--prompts-of", "default") == 0
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert written and not any(KEY.encode() in path.read_bytes() for path in written)
+    assert capture(*words, "counter.max_tokens=5") == 2
+    assert "other settings" in capsys.readouterr().err
     assert capture(*words, "--prompts-of", "molmo") == 2
     assert "prompts_of" in capsys.readouterr().err
     mine = tmp_path / "mine.py"
     mine.write_text((CONFIGS / "prompts.py").read_text())
     assert capture(*words, "--prompts", mine) == 2
     assert "prompts" in capsys.readouterr().err
-
-
-def test_answers_about_another_split_with_the_same_names_are_left_out(split, tmp_path, capsys):
-    """The same images behind other boxes, asked last in the same folder."""
-    other = tmp_path / "other"
-    drawn = ("--counts", "6", "--patterns", "triangle", "--size", "100", "--seed", "1")
-    assert capture("generate", other, *drawn) == 0
-    config, answers = CONFIGS / "visible_only.py", tmp_path / "answers"
-    for asked in (split, other):
-        assert capture("run", asked, "--counter", config, "--work-dir", answers) == 0
-    for asked in (split, other):
-        assert capture("report", asked, answers, "--work-dir", tmp_path / "report") == 0
-        table = pd.read_csv(tmp_path / "report/measures.csv").set_index("task")
-        hidden = [item.num_occluded for item in open_split(asked).items]
-        expected = np.mean([100 * n / (12 - n) for n in hidden])
-        assert table.loc["total-occluded", "sMAPE"] == pytest.approx(expected)
-
-
-def test_a_limited_run_goes_on_and_workers_change_no_answer(split, tmp_path, capsys):
-    words = ["run", split, "--counter", CONFIGS / "visible_only.py", "--task", "total-occluded"]
-    assert capture(*words, "--work-dir", tmp_path / "one") == 0
-    assert capture(*words, "--work-dir", tmp_path / "many", "--limit", 7, "--workers", 4) == 0
-    assert "7 answered" in capsys.readouterr().out
-    assert capture(*words, "--work-dir", tmp_path / "many", "--workers", 4) == 0
-    assert "43 answered, 0 skipped, 0 failed, 7 from before" in capsys.readouterr().out
-    tables = []
-    for folder in ("one", "many"):
-        (answers,) = (tmp_path / folder).rglob("total-occluded.jsonl")
-        rows = pd.read_json(answers, lines=True).drop(columns="seconds")
-        tables.append(rows.sort_values("key").reset_index(drop=True))
-    assert tables[0].equals(tables[1])
 
 
 def test_failed_questions_give_status_1(split, tmp_path, capsys, serve):
@@ -213,39 +160,6 @@ def test_a_model_may_read_the_answers(split, tmp_path, serve):
     again = capture(*words, "--cfg-options", f"counter.url={speaker.url}")
     assert again == 2, "answers that another model reads do not go into one folder"
     assert capture(*words[:-1], CONFIGS / "visible_only.py") == 2
-
-
-def test_a_killed_run_goes_on_and_asks_nothing_twice(split, tmp_path, serve):
-    alive, killed = 12, threading.Event()
-
-    def until_killed(handler):
-        if len(server.requests) > alive:
-            killed.wait(60)
-        body = json.dumps(ok("6")[2]).encode()
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    server = serve(until_killed)
-    command = [sys.executable, "-m", "autoeval.cli", "count", "capture", "run", str(split)]
-    command += ["--counter", str(CONFIGS / "endpoint.py"), "--work-dir", str(tmp_path)]
-    command += ["--task", "total-occluded", "--cfg-options", f"counter.url={server.url}"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 60
-    while len(server.requests) <= alive and time.monotonic() < until:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    killed.set()
-    (answers,) = tmp_path.rglob("total-occluded.jsonl")
-    kept = answers.read_bytes().count(b"\n")
-    asked = len(server.requests)
-    assert asked == alive + 1 and kept >= alive - 1  # only what was under way is lost
-    assert main(command[3:]) == 0
-    assert len(server.requests) == asked + 50 - kept
-    rows = [json.loads(line) for line in answers.read_text().splitlines()]
-    assert len({row["image_file"] for row in rows}) == len(rows) == 50
 
 
 def test_report_names_what_is_wrong_with_foreign_answers(split, tmp_path, capsys):

@@ -191,6 +191,8 @@ def test_another_box_or_question_or_model_is_another_answer(split, journal, tmp_
     )
     other = write_synthetic(spec, tmp_path / "other")
     assert run(other, "total-occluded", Speaker(lambda n: "6"), journal).reused == 0
+    boxes = {tuple(item.box) for of in (split, other) for item in of.items}
+    assert {tuple(row["box"]) for row in journal.read().values()} == boxes
     molmo = load_prompts(model="molmo")
     assert run(split, "total-occluded", Speaker(lambda n: "6"), journal, molmo).reused == 0
     assert run(split, "total-occluded", Speaker(lambda n: "6"), journal).reused == 10
