@@ -481,7 +481,11 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         pool, reference_boxes = counted.boxes, None
         top = top_detections(pool.image, pool.label, pool.scores)
         pool, right = pool.where(top), counted.right_at_half[top]
-    rest, blocks = None if site.nothing_found else _other_boxes(site, pool), site.blocks
+    rest = None if site.nothing_found else _other_boxes(site, pool)
+    # as the site has them: with their times where these are known
+    files: dict[str, Any] = {image.image_id: image for image in site.images}
+    images = [files.get(image.image_id, image) for image in pool.images]
+    blocks = blocks_of(images, frames=request.frames, known=site.blocks)
     without_box: tuple[Notice, ...] = ()
     if threshold and threshold.measure == "precision":
         images_over, of_others = with_boxes_over(pool, rest, threshold.score_thr)
@@ -496,18 +500,15 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
             right = None if right is None else right[np.isin(pool.image, images_over)]
             pool, reference_boxes = pool.on_images(images_over), None
             rest = None if rest is None else rest.on_images(images_over)
-            blocks = None if blocks is None else blocks[images_over]
+            blocks = np.unique(blocks[images_over], return_inverse=True)[1]
             n = min(n, len(images_over)) if without_box else n
-    # as the site has them: with their times where these are known
-    files: dict[str, Any] = {image.image_id: image for image in site.images}
-    images = [files.get(image.image_id, image) for image in pool.images]
     unreadable = str(site.row.get("unreadable") or "")
     nothing = (nothing_found_text(len(site), fit.target),) if site.nothing_found else ()
     names = [image.file_name for image in site.boxes.images]
     planned = PlannedSite(
         priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
         detector=site.detector or _fingerprint_of(site.boxes, names),
-        blocks=blocks_of(images, frames=request.frames, known=blocks),
+        blocks=blocks,
         reference_boxes=reference_boxes,
         right=right,
         named=site.named,
@@ -837,20 +838,20 @@ def plan_in_folder(
 def _check_draw(plan: LabelPlan, folder: Path, request: PlanRequest, site: Site | None) -> None:
     """Raise `InputError` for another draw than that of the plan, which keeps what it drew."""
     assert site is not None  # `check_plan` has compared it
-    by_id: dict[str, Any] = {image.image_id: image for image in site.images}
-    # in the order of the plan, which files may list otherwise by now
-    pool = [by_id.get(image.image_id, image) for image in plan.found.images]
-    known = None
-    if site.blocks is not None:
-        ids = [image.image_id for image in site.boxes.images]
-        of_image = dict(zip(ids, site.blocks.tolist(), strict=True))
-        known = np.array([of_image[image.image_id] for image in plan.found.images])
     seed, frames = request.seed, request.frames
+    files: dict[str, Any] = {image.image_id: image for image in site.images}
+    images = [files.get(image.image_id, image) for image in site.boxes.images]
+    blocks = blocks_of(images, frames=frames, known=site.blocks)
+    block_of = {image.image_id: block for image, block in zip(images, blocks, strict=True)}
+    # in the order of the plan, which files may list otherwise by now; numbered as they appear
+    planned: Any = plan.found.images
+    known = np.array([block_of[image.image_id] for image in planned])
+    changed = blocks_of(planned, known=known) != blocks_of(planned, known=plan.blocks)
     if request.everywhere and (plan.cut or plan.order in (BY_INFLUENCE, BY_DISAGREEMENT)):
         difference = f"drawn by {plan.order}, not by the difference to another detector (--compare)"
     elif seed is not None and seed != plan.seed:
         difference = f"drawn with --seed {plan.seed}, not {seed}"
-    elif frames is not None and (blocks_of(pool, frames=frames, known=known) != plan.blocks).any():
+    elif frames is not None and changed.any():
         difference = f"with other blocks of frames than --frames {frames} makes"
     else:
         return

@@ -314,3 +314,19 @@ def test_a_plan_of_the_few_images_with_a_box_is_made_again_by_the_same_call(worl
     assert plan.cut and plan.n == plan.n_pool < 80
     again = plan_labels(world / "strong", path, **wanted, **site)
     assert again.drawn.tolist() == plan.drawn.tolist()
+
+
+def test_blocks_of_frames_are_of_all_images_where_few_are_drawn_from(world, tmp_path):
+    """For precision: of frames that lie apart none is in one block, as in a plan for mAP."""
+    (path,) = site_predictions(world, "strong")
+    site = {"images": site_labels(world), "n": 10, "frames": 4}
+    of_all = plan_labels(world / "strong", path, **site)
+    block_of = dict(zip([i.image_id for i in of_all.found.images], of_all.blocks, strict=True))
+    wanted = {**site, "target": "precision", "score_thr": 0.9, "work_dir": tmp_path / "plan"}
+    plan = plan_labels(world / "strong", path, **wanted)
+    assert plan.cut
+    expected = [block_of[image.image_id] for image in plan.found.images]
+    assert plan.blocks.tolist() == np.unique(expected, return_inverse=True)[1].tolist()
+    assert plan_labels(world / "strong", path, **wanted).n == plan.n
+    with pytest.raises(InputError, match="other blocks of frames than --frames 3"):
+        plan_labels(world / "strong", path, **{**wanted, "frames": 3})
