@@ -159,7 +159,7 @@ GROUPS = {
             positional=("what",),
         ),
         "status": Command(
-            "show how far a run is: jobs done, failed, running and left, and the rate",
+            "show how far a run is: jobs done, failed and left, and the rate",
             "autoeval.commands.data:status",
             positional=("work_dir",),
         ),

@@ -162,7 +162,7 @@ def convert_labels(
 
 
 def status(work_dir: PathLike, *, json: bool = False) -> None:
-    """Show the progress of a run: jobs done, failed, running and left, and the rate.
+    """Show the progress of a run: jobs done, failed and left, and the rate.
 
     Parameters
     ----------

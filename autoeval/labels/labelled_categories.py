@@ -323,10 +323,10 @@ def false_without_labels(
     if not of_none:
         return ()
     text = (
-        f"{sum(of_none.values())} boxes over {score_thr:g} are of categories that no label is of "
-        f"({listed([f'{name} {k}' for name, k in of_none.items()], 10)}), and the labels do not "
-        "list their categories: they count as false positives. If nobody looked for them, name "
-        "those that count (--category)"
+        f"boxes over {score_thr:g} of categories that no label is of: {sum(of_none.values())} "
+        f"({listed([f'{name} {k}' for name, k in of_none.items()], 10)}). The labels do not list "
+        "their categories, and these boxes count as false positives: if nobody looked for them, "
+        "name the categories that count (--category)"
     )
     return (Notice("categories-not-listed", text, "note"),)
 

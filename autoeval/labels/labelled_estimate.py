@@ -524,7 +524,7 @@ def estimate_with_labels(
             f"This plan drew the images that {plan.target} depends on, which measure nothing at "
             f"{score_thr:g}: choose a higher threshold, or plan for that one."
         )
-    labels = labels_of_plan(labels, plan, words)
+    labels, plan = labels_of_plan(labels, plan, words), replace(plan, score_thr=score_thr)
     targets = [name for name in (*LEVELS, *points) if plan.measures(name)]
     targets = list(dict.fromkeys([plan.target, *targets]))
     estimates: dict[str, TargetEstimates] = {}

@@ -216,3 +216,17 @@ def test_categories_keep_their_label_free_recall_where_another_is_left_out(site,
     assert estimate.whole["recall@0.3"].prior == ValueWithError(0.6, 0.1)
     of_two = on_labelled_categories(plan, label_set(site, range(60)))[0].priors
     assert of_two["recall@0.3/bus"].value == 0.2 and "recall@0.3" not in of_two
+
+
+@pytest.mark.parametrize(("score_thr", "noted"), [(0.3, True), (0.999, False)])
+def test_boxes_without_labels_are_counted_over_the_threshold_that_is_asked_for(
+    site, assistance, score_thr, noted
+):
+    """Of a plan without one: no box is over .999, so none is a false positive there."""
+    labels = label_set(site, range(5))
+    boxes = BoxColumns.of([box for box in labels.boxes if box.category == "car"])
+    labels = replace(labels, categories=("car",), boxes=boxes, lists_categories=False)
+    plan = plan_of(site, assistance, n=5)
+    estimate = estimate_with_labels(plan, labels, planned=False, score_thr=score_thr)
+    codes = {notice.code for notice in estimate.warnings}
+    assert ("categories-not-listed" in codes) == noted
