@@ -508,7 +508,8 @@ class DetectorRun:
     copies : ndarray of shape (M,), bool
         Whether each image is byte by byte an earlier one.
     blocks : ndarray of shape (M,), int64
-        Number of the block of time of each image; frames of one block are dependent.
+        Number of the block of time of each image, from 0 without gaps; frames of one block are
+        dependent.
     """
 
     name: str
@@ -530,13 +531,18 @@ class DetectorRun:
     def on_images(self, chosen: Sequence[int] | np.ndarray) -> DetectorRun:
         """Keep what is known of some images.
 
+        Copies are not known where other images are left out, of which they may be copies.
+
         Parameters
         ----------
         chosen : ndarray or sequence of int
             Positions of the images, in the order that they are to have.
         """
         copies = self.copies[chosen] if self.knows_copies else self.copies
-        return replace(self, copies=copies, blocks=self.blocks[chosen])
+        if copies.any() and np.count_nonzero(~copies) < np.count_nonzero(~self.copies):
+            copies = np.zeros(0, bool)
+        numbers = np.unique(self.blocks[chosen], return_inverse=True)[1]
+        return replace(self, copies=copies, blocks=numbers)
 
     def on_list(self, places: np.ndarray, n: int) -> DetectorRun:
         """Return the same for another list of the images, of which copies are not known.

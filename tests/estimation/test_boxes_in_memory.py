@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from PIL import Image
 from pycocotools.coco import COCO
 
 import autoeval
+from autoeval.boxes import DetectorRun
 from autoeval.errors import InputError
 from tests.commands.predicted_world import write_world
 
@@ -90,6 +92,22 @@ def test_listed_images_that_predictions_say_nothing_of_are_left_out_of_boxes_in_
     of_file, of_boxes = (autoeval.fit(images, given).fit_result_ for given in (file, boxes))
     assert of_boxes.labelled_sets.equals(of_file.labelled_sets)
     assert of_boxes.labelled_sets["n_images"].tolist() == [39]
+
+
+def test_some_images_of_a_run_are_as_if_it_was_run_on_these(world, fitted):
+    """Blocks had gaps, drawn as empty ones, and a copy was left out without its original."""
+    boxes = autoeval.load_predictions({**read(world[2]), "annotations": read(world[3])})
+    n = len(boxes.images)
+    is_copy = np.arange(n) == n - 1
+    run = DetectorRun("any", {}, "", is_identified=True, backbone="", categories=boxes.categories)
+    whole, part = replace(run, copies=is_copy, blocks=np.arange(n)), np.arange(3, n, 4)
+    of_part = replace(boxes, run=whole).on_images(part)
+    alone = replace(run, copies=np.zeros(len(part), bool), blocks=np.arange(len(part)))
+    found, wanted = map(fitted.predict, (of_part, replace(of_part, run=alone)))
+    assert found.n_images == wanted.n_images == len(part) and is_copy[part].any()
+    assert found.sampling_std == wanted.sampling_std
+    every = replace(boxes, run=whole).on_images(np.arange(n)[::-1])
+    assert fitted.predict(every).n_images == n - 1
 
 
 def test_category_numbers_that_were_guessed_are_so_in_memory(world, fitted, tmp_path):
