@@ -469,7 +469,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     if assistance is None and request.predicted:
         raise InputError(
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
-            "20 labelled images with 10 boxes of a category, or more."
+            "20 labelled images that hold a category, or show a box of it, with 10 labelled boxes."
         )
     targets = (fit.target, *estimate.other_targets)
     points = [point for point in map(OperatingPoint.of, targets) if point]

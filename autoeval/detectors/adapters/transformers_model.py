@@ -189,6 +189,7 @@ def from_transformers(
             # Otherwise an image of one row or three is taken for one with its channels in front.
             form = {"return_tensors": "pt", "input_data_format": "channels_last"}
             inputs = processor(images=pixels, **form, **text).to(model.device)
+            inputs["pixel_values"] = inputs["pixel_values"].to(model.dtype)  # it may be of 16 bits
             outputs = model(**inputs)
             name = "post_process_grounded_object_detection" if by_words else POST_PROCESSING
             results = getattr(processor, name)(outputs, target_sizes=sizes, threshold=threshold)
@@ -218,9 +219,10 @@ def _categories_of_tokens(outputs: Any, inputs: Any, tokenizer: Any, threshold: 
         ends = [k for k, token in enumerate(tokens) if token == stop]
         word_of = np.searchsorted(ends, range(len(tokens)))
         columns = [k for k, token in enumerate(tokens) if token != stop and token not in special]
-        probabilities = logits.sigmoid().float().cpu().numpy()
-        best = probabilities[:, columns].argmax(1)
-        labels.append(word_of[columns][best][probabilities.max(1) > threshold])
+        probabilities = logits.sigmoid()
+        best = probabilities[:, columns].argmax(1).cpu().numpy()
+        kept = probabilities.amax(1) > threshold  # in the precision in which boxes are kept
+        labels.append(word_of[columns][best][kept.cpu().numpy()])
     return labels
 
 

@@ -95,7 +95,7 @@ def own_boxes(model, processor, images, threshold=0.01):
         pixels = np.ascontiguousarray(image[:, :, ::-1])
         inputs = processor(images=[pixels], return_tensors="pt", input_data_format="channels_last")
         with torch.inference_mode():
-            outputs = model(**inputs)
+            outputs = model(**inputs.to(model.dtype))
         found += processor.post_process_object_detection(
             outputs, threshold=threshold, target_sizes=[image.shape[:2]]
         )
@@ -105,10 +105,10 @@ def own_boxes(model, processor, images, threshold=0.01):
 def assert_same(seen, found, images):
     for mine, theirs, image in zip(seen, found, images, strict=True):
         height, width = image.shape[:2]
-        boxes = theirs["boxes"].numpy().clip(0, [width, height, width, height])
+        boxes = theirs["boxes"].float().numpy().clip(0, [width, height, width, height])
         kept = (boxes[:, 2:] > boxes[:, :2]).all(1)
         np.testing.assert_array_equal(mine.clean.boxes, boxes[kept])
-        np.testing.assert_array_equal(mine.clean.scores, theirs["scores"].numpy()[kept])
+        np.testing.assert_array_equal(mine.clean.scores, theirs["scores"].float().numpy()[kept])
         np.testing.assert_array_equal(mine.clean.labels, theirs["labels"].numpy()[kept])
 
 
@@ -140,6 +140,19 @@ def test_weights_that_are_kept_in_16_bits(dtype, tmp_path):
     found = own_boxes(model.float().eval(), processor, images)
     detector = DetectorSpec(f"hf:{tmp_path}", device="cpu")()
     assert_same(detector.observe(images, list("ab")), found, images)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("build", [detr, rtdetr])
+def test_a_model_in_16_bits_is_run_as_it_is(build, dtype):
+    """As version 5 loads such weights: its pixels have the precision of the model."""
+    torch.manual_seed(0)
+    model, processor = build()
+    model.to(dtype).eval()
+    images = scenes(2)
+    found = own_boxes(model, processor, images)
+    assert min(len(f["boxes"]) for f in found) > 3
+    assert_same(from_transformers(model, processor).observe(images, list("ab")), found, images)
 
 
 @pytest.mark.parametrize("height", [1, 3])
@@ -259,6 +272,11 @@ def test_the_word_of_the_most_probable_token():
 
     inputs = {"input_ids": torch.tensor([[1, 7, 8, 5, 9, 5, 2, 0]])}
     (labels,) = _categories_of_tokens(Output, inputs, Tokenizer(), 0.01)
+    assert labels.tolist() == [0, 1]
+    # In 16 bits a threshold just under a score is that score, where boxes are kept, too.
+    Output.logits = Output.logits.half()
+    (score,) = Output.logits[0, 2].sigmoid().amax(0, keepdim=True)
+    (labels,) = _categories_of_tokens(Output, inputs, Tokenizer(), float(score) - 1e-8)
     assert labels.tolist() == [0, 1]
 
 
