@@ -103,16 +103,20 @@ _FORMS = {
     "triangle": r"\btriangle\b|\btriangular|\bpyramid",
     "rectangle": r"\brectangle\b|\brectangular|\bgrid\b|\bline\b|\bcolumn\b",
 }
-_DENIED = (  # "a rectangle, not a circle"
-    r"\b(?:not|neither|nor|rather\s+than|instead\s+of)\s+(?:an?\s+|the\s+)?\w+"
-    r"(?:\s+(?:n?or)\s+(?:an?\s+)?\w+)*"
+_DENIED = (  # "a rectangle, not a circle", "they do not form a triangular grid"
+    r"(?:\b(?:not|neither|nor|rather\s+than|instead\s+of)|n['’]t)\s+"
+    r"(?:(?:form|make|show|resemble|look|like|appear|seem|to|be|arranged|in|an?|the)\s+)*\w+"
+    r"(?:\s+(?:grid|pattern|shape|arrangement|formation|layout))*(?:\s+(?:n?or)\s+(?:an?\s+)?\w+)*"
 )
+_SPAN = r"(?:between|from|on\sa\sscale\s(?:of|from))?\s?\d\s?%?\s?(?:-|–|to|and)\s?(\d{1,3})\s?%?"
 _STATED = (  # "confidence (0-100): 85" names the range first
-    r"\bconfidence(?:\s(?:level|score))?(?:\s?\(\d\s?%?\s?(?:-|–|to)\s?\d{1,3}\s?%?\))?"
-    r"(?:\s(?:is|of))?\W{0,6}?"
+    rf"\bconfidence(?:\s(?:level|score))?(?:\s?\({_SPAN}\))?(?:\s(?:is|of))?\W{{0,6}}?"
 )
-_NUMBER = r"(?<!\w)(\d{1,3}(?:\.\d{1,9})?|(?<!\.)\.\d{1,9})"
-_SCALE = r"\s?(?:(%|percent)|(?:/|out\sof)\s?([1-9]\d{0,2}))?"
+_NUMBER = r"(?<!\w)(?<![\d%][-–])(\d{1,3}(?:[.,]\d{1,9})?|(?<!\.)\.\d{1,9})(?!\d|%?[-–]\d)"
+_SCALE = (
+    r"\s?(?:(%|percent)|\(?(?:/|out\sof|on\sa\sscale\s(?:of|from)\s\d\s?(?:-|–|to))"
+    r"\s?([1-9]\d{0,2}))?"
+)
 _PREPOSITION = (
     r"\b(?:(?<!result\s)(?<!results\s)(?<!resulting\s)in|on|around|across|over|under|near|among|"
     r"between|along|against|inside|at|from|using|via|for|into|by)\s+(?:the\s+|these\s+|about\s+)?$"
@@ -532,8 +536,9 @@ def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
 def extract_confidence(answer: str) -> float | None:
     """Read a confidence in [0, 1] behind the last "confidence" of an answer, else a percentage.
 
-    Numbers above 1, and those with a percent sign, are percentages, but for "8/10" and "8 out of
-    10". None where there is no such number, or it is over 100 %.
+    Numbers above 1, and those with a percent sign, are percentages, but for "8/10", "8 out of 10"
+    and "confidence (1-10): 8". None where there is no such number, as of a range, or it is over
+    100 %.
 
     Parameters
     ----------
@@ -541,11 +546,12 @@ def extract_confidence(answer: str) -> float | None:
         As the model gave it.
     """
     numbers = re.findall(rf"{_STATED}{_NUMBER}{_SCALE}", answer, re.I)
-    numbers = numbers or re.findall(rf"{_NUMBER}\s?(%|percent)()", answer, re.I)
+    numbers = numbers or re.findall(rf"(){_NUMBER}\s?(%|percent)()", answer, re.I)
     if not numbers:
         return None
-    number, sign, whole = numbers[-1]
-    value = float(number) / float(whole or (100 if sign or float(number) > 1 else 1))
+    span, number, sign, whole = numbers[-1]
+    stated = float(number.replace(",", "."))
+    value = stated / float(whole or (100 if sign else span) or (100 if stated > 1 else 1))
     return value if value <= 1 else None
 
 
@@ -569,5 +575,5 @@ class ModelExtractor:
         if not answer.strip():
             return Extraction(None, "empty")
         reply = self.ask(None, self.prompt.replace("{answer}", answer)).strip()
-        number = re.fullmatch(r"(\d{1,7})(?:\.0+)?\.?", reply)
-        return Extraction(int(number[1]) if number else None, "model")
+        number = re.fullmatch(r"(\d{1,7}|\d{1,3}(?:,\d{3})+)(?:\.0+)?\.?", reply)
+        return Extraction(int(number[1].replace(",", "")) if number else None, "model")

@@ -106,6 +106,10 @@ CHOICES = [
     ("A triangle? No.</think>A grid.", "rectangle"),
     ("The circles cannot be told apart.", None),
     ("", None),
+    ("It is a circle. The dots do not form a rectangle or triangle.", "circle"),
+    ("It is a circle, not a rectangular grid.", "circle"),
+    ("They don't form a circle; they form a triangle.", "triangle"),
+    ("A circle, as the dots are not in a line.", "circle"),
 ]
 
 
@@ -215,6 +219,11 @@ CONFIDENCES = [
     ("Confidence (0-100): 85", 0.85),
     ("Confidence (0 to 1): 0.85", 0.85),
     ("Confidence (85 %)", 0.85),
+    ("Confidence (1-10): 8", 0.8),
+    ("Confidence (between 0 and 100): 85", 0.85),
+    ("Confidence: 8 on a scale of 1 to 10", 0.8),
+    ("Confidence: 0,85", 0.85),
+    ("Confidence: 80-90%", None),
 ]
 
 
@@ -245,7 +254,10 @@ def test_case_tables_of_another_form_are_refused(tmp_path):
         read_cases(tmp_path / "absent.json")
 
 
-REPLIES = [("12", 12), ("12.", 12), ("12.0", 12), ("-1", None), ("about 12", None), ("", None)]
+REPLIES = [
+    *(("12", 12), ("12.", 12), ("12.0", 12), ("-1", None), ("about 12", None), ("", None)),
+    *(("1,234", 1234), ("10,12", None)),
+]
 
 
 @pytest.mark.parametrize(("reply", "value"), REPLIES)
