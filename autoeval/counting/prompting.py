@@ -368,6 +368,8 @@ def unless_all_fail(cells: Iterable[Cell], counter: str, items_name: str) -> Ite
 def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
     """Write ``predictions.csv`` and, of a counter that says where, ``points.json``.
 
+    Points of an earlier run are removed where this one has none: they are of other images.
+
     Parameters
     ----------
     folder : Path
@@ -391,6 +393,8 @@ def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
                     entry["scores"] = row["scores"]
             points[row["id"]] = entry
         written.append(write_json(folder / "points.json", points, indent=None))
+    else:
+        (folder / "points.json").unlink(missing_ok=True)
     return written
 
 

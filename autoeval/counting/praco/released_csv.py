@@ -58,7 +58,7 @@ def write_released(
     Returns
     -------
     list of Path
-        One file, or three with mosaics.
+        One file, or three with mosaics; those of an earlier run that this one lacks are removed.
 
     Raises
     ------
@@ -76,8 +76,12 @@ def write_released(
             )
         tables |= {UPPER: cells["upper"].unstack(), LOWER: cells["lower"].unstack()}
     written = []
-    for test, table in tables.items():
+    for test in (NEGATIVE, UPPER, LOWER):
         path = Path(folder) / file_name(test, model, counting_set.name)
+        table = tables.get(test)
+        if table is None:
+            path.unlink(missing_ok=True)  # of an earlier run with mosaics
+            continue
         whole = table.reindex(index=counts.index, columns=list(counting_set.classes))
         text = whole.round(DECIMALS).rename_axis(index=None, columns=None).to_csv()
         write_text(path, text)

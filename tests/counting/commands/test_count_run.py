@@ -118,6 +118,16 @@ def test_images_of_another_folder_that_are_called_alike_are_counted(data):
     assert (data / "asked.txt").read_text().split() == ["a.png", "b/c.png", "d.png", "a.png"]
 
 
+def test_points_of_an_earlier_run_do_not_stay_beside_counts_of_other_images(data):
+    config(data / "good.py")
+    run("--counter", "good.py")
+    (data / "other").mkdir()
+    (data / "other" / "e.png").write_bytes(b"no image")
+    assert main(["count", "run", "--counter", "good.py", "--images", "other"]) == 1
+    assert list(predictions().index) == ["e.png"]
+    assert not (data / "counts/dots/points.json").exists()
+
+
 def test_a_counter_that_is_broken_ends_the_run(data, capsys):
     config(data / "bad.py", fail=["all"])
     for k in range(12):

@@ -84,6 +84,12 @@ def test_the_files_are_the_authors_and_come_back(folder):
     assert evaluate_files(folder, "DAVE", COUNTING_SET).counts.equals(result.counts)
 
 
+def test_files_of_an_earlier_run_with_mosaics_do_not_stay(folder):
+    write_released(folder, "DAVE", COUNTING_SET, COUNTS, None)
+    assert [path.name for path in folder.iterdir()] == ["Inference_Test1_DAVE_test.csv"]
+    assert evaluate_files(folder, "DAVE", COUNTING_SET).mosaics is None
+
+
 def test_mosaics_of_a_class_without_images_in_the_split_count(tmp_path):
     """The authors draw lower images from the class file, which has images of no split."""
     above = {image.image_id: image.category for image in COUNTING_SET.images}
