@@ -20,7 +20,7 @@ from autoeval.accuracy.coco_evaluation import image_ranks
 from autoeval.boxes import Boxes, LabelledImage, over_threshold
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.image_identity import AMBIGUOUS, match_images
+from autoeval.io.image_identity import AMBIGUOUS, match_images, names_before_upload
 from autoeval.io.image_lists import natural_order
 from autoeval.io.labels.content import (
     LabelSet,
@@ -342,7 +342,8 @@ def as_random_draw(subset: LabelledSubset, boxes: Boxes) -> LabelledSubset:
         severity="note",
     )
     chosen = np.isin(np.arange(n), subset.images)
-    in_order = sorted(range(n), key=lambda k: natural_order(boxes.images[k].file_name))
+    names = names_before_upload(image.file_name for image in boxes.images)
+    in_order = sorted(range(n), key=lambda k: natural_order(names[k]))
     odd = chosen_for_boxes(chosen, _shown(boxes)) or chosen_in_a_row(chosen[in_order])
     return replace(subset, warnings=(*subset.warnings, no_plan, *odd))
 

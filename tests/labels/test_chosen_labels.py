@@ -71,12 +71,16 @@ def test_images_that_were_chosen_are_warned_of(world):
     assert CODE not in codes(plan, site, range(120), planned=False)
 
 
-def test_neighbours_are_known_by_their_file_names(world):
-    """Ids that a tool gave are in another order; a number in a name is one without zeros, too."""
+@pytest.mark.parametrize("hashed", [False, True])
+def test_neighbours_are_known_by_their_file_names(world, hashed):
+    """Ids that a tool gave are in another order; a number in a name is one without zeros, too.
+
+    Label Studio puts a hash of each image before its name.
+    """
     site, plan = world
     ids = np.random.default_rng(2).permutation(120).tolist()
     images = tuple(
-        replace(image, image_id=str(k), file_name=f"gate {n}.jpg")
+        replace(image, image_id=str(k), file_name=f"{f'{k * 97:07x}a-' * hashed}gate {n}.jpg")
         for n, (k, image) in enumerate(zip(ids, site.boxes.images, strict=True))
     )
     plan = replace(plan, found=replace(plan.found, images=images))
