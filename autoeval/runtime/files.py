@@ -255,7 +255,7 @@ def write_json(path: PathLike, value: Any, *, indent: int | None = 2) -> Path:
     """
     try:
         text = json.dumps(value, indent=indent, allow_nan=False)
-    except ValueError:
+    except (TypeError, ValueError):  # of NumPy, times, numbers that are not finite
         text = json.dumps(plain(value), indent=indent)
     write_text(path, text + "\n")
     return Path(path)

@@ -5,7 +5,9 @@ import math
 import multiprocessing
 import os
 import time
+from datetime import datetime, timezone
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -119,6 +121,14 @@ def test_numbers_that_json_lacks_are_null(tmp_path):
         "dof": None,
         "rows": [None, None, 1.5],
     }
+
+
+def test_numbers_of_numpy_and_times_are_written(tmp_path):
+    """As in a plan for `n=np.int64(10)` images, which could not be written."""
+    day = datetime(2026, 3, 2, tzinfo=timezone.utc)
+    path = write_json(tmp_path / "made.json", {"n": np.int64(10), "day": day, "at": np.ones(2)})
+    expected = {"n": 10, "day": "2026-03-02T00:00:00+00:00", "at": [1, 1]}
+    assert json.loads(path.read_text()) == expected
 
 
 def test_an_error_names_the_file_also_where_none_can_be_made_beside_it(tmp_path):
