@@ -137,12 +137,12 @@ def place_images(
             [Named(image.image_id, image.file_name) for image in side]
             for side in (file_images, images)
         )
-        in_file = [
-            named_image
-            if of_file == of_list or named_image.image_id == named_image.file_name
-            else named_image._replace(image_id=None)
-            for named_image in of_file
-        ]
+        in_file = of_file
+        if of_file != of_list:
+            in_file = [
+                image if image.image_id == image.file_name else image._replace(image_id=None)
+                for image in of_file
+            ]
         matches = match_images(in_file, images)
         at = match_images(named, file_images).index
         strangers = [named[k].text for k in np.flatnonzero(at < 0).tolist()]
