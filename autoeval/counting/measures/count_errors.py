@@ -42,6 +42,8 @@ def absolute_error(target: ArrayLike, pred: ArrayLike) -> dict[str, float]:
 def mape(target: ArrayLike, pred: ArrayLike) -> float:
     """Mean of 100 |error| / target over the images whose target is not 0.
 
+    It is 100 times the NAE of crowd counting (NWPU-Crowd), which leaves out the same images.
+
     Parameters
     ----------
     target, pred : array-like of shape (N,)

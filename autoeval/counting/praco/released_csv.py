@@ -266,7 +266,7 @@ def _read(
             f"Cannot read {path}: {error}. Expected image names in the first column and a column "
             "of counts for each class; or the columns image, class and count."
         ) from None
-    table.index = table.index.astype(str)
+    table.index = table.index.map(str)  # a row without a name, too
     table = table.rename(index=match_ids(list(table.index), counting_set.by_id))
     twice = table.index[table.index.duplicated()].unique()
     if len(twice):

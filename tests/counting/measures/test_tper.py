@@ -48,6 +48,21 @@ def test_whole_counts_on_a_threshold_reach_it(n):
     assert ratio[1:].tolist() == pytest.approx([(20 - k) / 20 for k in range(20)])
 
 
+def test_counts_with_decimals_on_a_threshold_reach_it():
+    """6.3 for 6 was under 5 percent, 4.2 for 4 was not."""
+    for target, pred, percent in (
+        (6, 6.3, 5),
+        (6, 5.7, 5),
+        (4, 4.2, 5),
+        (7, 7.7, 10),
+        (3, 2.1, 30),
+    ):
+        curve = tper_curve([target], [pred])
+        assert curve.ratio.sum() == percent / 5 + 1
+        assert curve.auc == pytest.approx(percent / 100 + 0.025)
+    assert tper_curve([6], [6.29999]).ratio.sum() == 1
+
+
 def test_images_without_objects():
     # Nothing found, something found, and a perfect count of five.
     curve = tper_curve([0, 0, 5], [0, 2, 5])

@@ -84,6 +84,13 @@ def test_the_files_are_the_authors_and_come_back(folder):
     assert evaluate_files(folder, "DAVE", COUNTING_SET).counts.equals(result.counts)
 
 
+def test_a_row_without_a_name_is_of_no_image(folder):
+    edit(folder, "Test1", lambda text: text + ",1,2,3\n")
+    result = evaluate_files(folder, "DAVE", COUNTING_SET)
+    assert result.counts.equals(COUNTS.round(2).astype(float))
+    assert "1 rows of unknown images" in result.notes[0]
+
+
 def test_files_of_an_earlier_run_with_mosaics_do_not_stay(folder):
     write_released(folder, "DAVE", COUNTING_SET, COUNTS, None)
     assert [path.name for path in folder.iterdir()] == ["Inference_Test1_DAVE_test.csv"]
