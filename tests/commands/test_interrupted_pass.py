@@ -132,21 +132,13 @@ def stopped_box(monkeypatch):
     monkeypatch.setattr(detector_spec, "load_black_box", load_stopped)
 
 
-@pytest.mark.parametrize(
-    ("command", "files"),
-    [
-        (["estimate", "--work-dir"], ["result.json"]),
-        (["label", "plan", "--work-dir"], ["plan.json", "pool.npz", "annotations.json"]),
-    ],
-)
-def test_an_estimator_of_places_goes_on(stopped_box, places, tmp_path, capsys, command, files):
-    *command, option = command
+def test_a_plan_by_an_estimator_of_places_goes_on(stopped_box, places, tmp_path, capsys):
     images = ["--images", places[1] / "images"]
-    words = [*command, *images, "--estimator", places[0], option]
+    words = ["label", "plan", *images, "--estimator", places[0], "--work-dir"]
     assert run([*words, tmp_path / "once"]) == 0
     twice = tmp_path / "twice"
     check_that_it_goes_on([*words, twice], twice, capsys)
-    assert_equal_files(tmp_path / "once", twice, files)
+    assert_equal_files(tmp_path / "once", twice, ["plan.json", "pool.npz", "annotations.json"])
 
 
 def test_a_black_box_of_another_file_is_another_detector(stopped_box, places, tmp_path, capsys):

@@ -35,7 +35,9 @@ SQUARES = {
 
 @pytest.fixture(params=NAMES)
 def detector(request, build, monkeypatch):
+    """One that takes the two images of one size together, and the third alone."""
     detector = build(request.param)
+    monkeypatch.setattr(detector, "max_batch", 8)
     name, answer = SQUARES.get(request.param, (None, None))
     for layer in getattr(detector.model.bbox_head, name) if name else ():
         monkeypatch.setattr(layer.weight, "data", torch.zeros_like(layer.weight))
@@ -64,9 +66,7 @@ def test_capturing_changes_no_box(detector, images):
         assert one.candidates is one.logits is one.features is None
 
 
-@pytest.mark.parametrize("max_batch", [1, 8])
-def test_nms_on_the_candidates_gives_the_clean_boxes(detector, images, monkeypatch, max_batch):
-    monkeypatch.setattr(detector, "max_batch", max_batch)
+def test_nms_on_the_candidates_gives_the_clean_boxes(detector, images):
     suppressed = 0
     for evidence in observe(detector, images, wants=["candidates"]):
         candidates, clean = evidence.candidates, evidence.clean
@@ -80,9 +80,7 @@ def test_nms_on_the_candidates_gives_the_clean_boxes(detector, images, monkeypat
     assert suppressed > 0
 
 
-@pytest.mark.parametrize("max_batch", [1, 8])
-def test_logits_give_the_scores_of_their_boxes(detector, images, monkeypatch, max_batch):
-    monkeypatch.setattr(detector, "max_batch", max_batch)
+def test_logits_give_the_scores_of_their_boxes(detector, images):
     name = type(detector.model).__name__
     for evidence in observe(detector, images, wants=["logits"]):
         clean, n = evidence.clean, np.arange(len(evidence.clean))
@@ -149,9 +147,7 @@ def _yolox_points(detector, image):
     return scores, objectness[:, 0]
 
 
-@pytest.mark.parametrize("max_batch", [1, 8])
-def test_features_are_the_last_stage_averaged(detector, images, monkeypatch, max_batch):
-    monkeypatch.setattr(detector, "max_batch", max_batch)
+def test_features_are_the_last_stage_averaged(detector, images):
     for image, evidence in zip(images, observe(detector, images, wants=["features"]), strict=True):
         inputs, _ = collate(detector.model, [detector._preprocess(image)])
         with torch.inference_mode():
@@ -197,9 +193,7 @@ def test_features_of_candidates_are_averaged_over_their_boxes(after):
     np.testing.assert_allclose(captured.fields(0, clean)["prototypes"], expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("max_batch", [1, 8])
-def test_energies_are_those_of_the_logits(detector, images, monkeypatch, max_batch):
-    monkeypatch.setattr(detector, "max_batch", max_batch)
+def test_energies_are_those_of_the_logits(detector, images):
     for evidence in observe(detector, images, wants=["energies", "logits"]):
         expected = -logsumexp(evidence.logits.astype(float), axis=1)
         assert evidence.energies.dtype == np.float64 and len(expected)

@@ -36,7 +36,6 @@ def on_card(name, **options):
 @pytest.mark.parametrize(
     ("name", "spec", "repeats", "wants"),
     [
-        ("yolox_nano", MIDDLE, 1, BY_PRODUCTS),
         ("yolox_nano", LAST, 3, EVERYTHING),
         ("retinanet_r18", MIDDLE, 1, EVERYTHING),
         # two stages: perturbed passes, too, are post-processed image by image

@@ -44,18 +44,6 @@ def test_all_images_give_the_error_of_the_protocol():
     assert by_test.loc[1, "error_same_images"] == pytest.approx(expected)
 
 
-def test_sources_of_a_group_are_left_out_together():
-    made = shaky_worlds()
-    sets = [replace(one, group="ab" if one.source in "ab" else "") for one in made.sets]
-    made = replace(made, sets=tuple(sets))
-    table = whole_sets(made)
-    assert table.groupby("source")["group"].first().tolist() == ["ab", "ab", "c", "d"]
-    expected = leave_one_source_out(table, "bos").per_source["error"].mean()
-    for study in (size_of_sample_sets, size_of_test_set):
-        last = study(made, StudySettings(["bos"]), sizes=[8], draws=1).iloc[-1]
-        assert last["error"] == pytest.approx(expected)
-
-
 def test_a_constant_is_missed_by_the_same_at_every_size():
     made = shaky_worlds()
     table = whole_sets(made)
