@@ -40,9 +40,9 @@ _TIME = re.compile(  # year, month, day, hour, minute, second and its fraction, 
     r"(?<!\d)(?P<year>(?:19|20)\d\d)"
     r"(?:(?P<mark>[-_./:])(?P<month>\d\d?)(?P=mark)(?!(?P=year))(?P<day>\d\d?)"
     r"|(?P<month2>\d\d)(?P<day2>\d\d))"
-    # the date of a folder once more is no time, and 11151204 is not 1:11
+    # the date of a folder once more is no time, nor is 001 or 11151204, of an hour of one digit
     r"(?:(?:T|[-_./ ]*)(?!(?P=year)(?P<again>[-_./:])\d\d?(?P=again)\d)"
-    r"(?P<hour>\d\d|\d(?!\d{5}))(?P<colon>[-_.:h]?)(?P<minute>\d\d)"
+    r"(?P<hour>\d\d|\d(?!\d))(?P<colon>[-_.:h]?)(?P<minute>\d\d)"
     r"(?:(?P=colon)(?P<second>\d\d)(?:\d{3}){0,2})?(?:[-_ ]?(?P<half>[ap])\.?m\b)?)?(?!\d)",
     re.IGNORECASE,
 )

@@ -74,6 +74,10 @@ def test_times_with_the_year_first_are_read(text, expected):
         ("gate/2026-03-02/2026-03-02.jpg", None),
         ("gate/2026-03-02/2026.jpg", MORNING.replace(hour=20, minute=26)),
         ("gate/2026-03-02/17.jpg", None),  # a date and a number
+        ("gate/2026-03-02/001/jpg/08/15/07[M][0@0][0].jpg", None),  # of Dahua: a channel
+        ("gate/2026-03-02/015.jpg", None),
+        ("gate/20260302_00015.jpg", None),
+        ("gate/2026-03-02/8-15.jpg", MORNING),
         ("02.03.2026_08.15.jpg", None),
         ("000000581781.jpg", None),
         ("5320260302081507.jpg", None),  # a longer number
