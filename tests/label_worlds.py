@@ -1,9 +1,12 @@
 """Made sites: objects in images, and a detector that misses, shifts and invents some."""
 
+from functools import cache
+
 import numpy as np
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
+from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.sites.file_looks import Looks
 from autoeval.sites.site import Site
 
@@ -46,6 +49,12 @@ def make_site(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=Non
         group=name,
         everywhere=True,
     )
+
+
+@cache
+def assistance_of(n_sites):
+    """Label assistance that was fitted on so many made sites."""
+    return fit_assistance([make_site(seed) for seed in range(n_sites)])
 
 
 def label_set(site, images, *, folder="labels"):

@@ -1,6 +1,7 @@
 """Comparisons from files to a result: with labels of all images it is the true difference."""
 
 import json
+from functools import cache
 from html import escape
 from itertools import permutations
 from pathlib import Path
@@ -46,6 +47,12 @@ def compared(world, **options):
     return compare(fits(world), files, images=site_labels(world), **options)
 
 
+@pytest.fixture(scope="module")
+def unlabelled(world):
+    """The comparison without anything else said, which tests only read."""
+    return compared(world)
+
+
 def rankings(world, name):
     content = read_coco(site_labels(world))
     numbers = dict(zip(content.numbers, content.categories, strict=True))
@@ -66,8 +73,8 @@ def counted(world, name, score_thr):
     return np.array([image_counts(of, score_thr).sum(axis=1) for of in rankings(world, name)])
 
 
-def test_the_better_detector_is_ranked_first(world):
-    result = compared(world)
+def test_the_better_detector_is_ranked_first(world, unlabelled):
+    result = unlabelled
     assert result.detectors == ("strong", "weak") and "strong" in repr(result)
     (row,) = result.overall.to_dict("records")
     truth = float(np.mean(true_precision(world, "strong") - true_precision(world, "weak")))
@@ -80,12 +87,12 @@ def test_the_better_detector_is_ranked_first(world):
     assert str(result).splitlines()[0].endswith(", on 80 images")
 
 
-def test_the_order_in_which_they_are_named_changes_nothing(world):
+def test_the_order_in_which_they_are_named_changes_nothing(world, unlabelled):
     files = site_predictions(world, "strong", "weak")
-    turned, as_named = compare(fits(world)[::-1], files, images=site_labels(world)), compared(world)
+    turned = compare(fits(world)[::-1], files, images=site_labels(world))
     for column in ("difference", "lower", "upper", "p_better"):
-        np.testing.assert_allclose(turned.pairs[column], as_named.pairs[column], atol=1e-9)
-    np.testing.assert_allclose(turned.ranking["p_best"], as_named.ranking["p_best"], atol=1e-9)
+        np.testing.assert_allclose(turned.pairs[column], unlabelled.pairs[column], atol=1e-9)
+    np.testing.assert_allclose(turned.ranking["p_best"], unlabelled.ranking["p_best"], atol=1e-9)
 
 
 def test_the_order_of_three_detectors_changes_no_probability(world, tmp_path):
@@ -114,6 +121,23 @@ def renamed(world, names, folder):
     return folder
 
 
+@pytest.fixture(scope="module")
+def called(world, tmp_path_factory):
+    """Return the comparison where the first two categories have these names."""
+
+    @cache
+    def of(names):
+        folder = renamed(world, names, tmp_path_factory.mktemp("called") / "files")
+        fits = {
+            name: fit(folder / "set.json", world / f"set_{name}_predictions.json")
+            for name in ("weak", "strong")
+        }
+        files = site_predictions(world, *fits)
+        return compare(fits, files, images=folder / site_labels(world).name)
+
+    return of
+
+
 @pytest.mark.parametrize(
     ("names", "usual"),
     [
@@ -123,19 +147,10 @@ def renamed(world, names, folder):
         (("Pedestrian", "Car"), ("person", "car")),
     ],
 )
-def test_what_categories_are_called_changes_no_number(world, tmp_path, names, usual):
+def test_what_categories_are_called_changes_no_number(called, names, usual):
     """Names that tables use for other things, and two that loggers of metrics write alike."""
 
-    def numbers(names):
-        folder = renamed(world, names, tmp_path / names[0])
-        fits = {
-            name: fit(folder / "set.json", world / f"set_{name}_predictions.json")
-            for name in ("weak", "strong")
-        }
-        files = site_predictions(world, *fits)
-        return compare(fits, files, images=folder / site_labels(world).name)
-
-    expected, result = numbers(usual), numbers(names)
+    expected, result = called(usual), called(names)
     assert result.pairs["category"].tolist() == [*names, "all"]
     columns = ["difference", "lower", "upper", "p_better"]
     pd.testing.assert_frame_equal(result.pairs[columns], expected.pairs[columns])
@@ -306,9 +321,9 @@ def test_over_a_threshold_that_no_box_reaches_both_recalls_are_known_to_be_0(wor
     assert result.ranking["value"].tolist() == [0, 0]
 
 
-def test_a_few_labels_narrow_the_interval(world, tmp_path):
+def test_a_few_labels_narrow_the_interval(world, unlabelled, tmp_path):
     labels = some_labels(world, tmp_path / "labels.json", set(range(0, 80, 2)))
-    free, few = (of.overall.iloc[0] for of in (compared(world), compared(world, labels=labels)))
+    free, few = (of.overall.iloc[0] for of in (unlabelled, compared(world, labels=labels)))
     assert few["upper"] - few["lower"] < 0.7 * (free["upper"] - free["lower"])
     assert few["label_free"] == pytest.approx(free["difference"])
 
@@ -340,8 +355,8 @@ def test_common_images_alone_are_compared(world, tmp_path):
     assert any("strong has" in of and "are common" in of for of in result.warnings)
 
 
-def test_result_as_table_dict_and_picture(world):
-    result = compared(world)
+def test_result_as_table_dict_and_picture(unlabelled):
+    result = unlabelled
     table = result.to_pandas()
     assert table["distinguishable"].tolist() == [
         bool(low > 0 or high < 0) for low, high in zip(table["lower"], table["upper"], strict=True)
@@ -354,8 +369,8 @@ def test_result_as_table_dict_and_picture(world):
     assert [label.get_text() for label in ax.get_yticklabels()] == ["strong", "weak"]
 
 
-def test_the_page_shows_how_far_each_is_behind_the_first(world):
-    result = compared(world)
+def test_the_page_shows_how_far_each_is_behind_the_first(unlabelled):
+    result = unlabelled
     (plot,) = [block for block in comparison_page(result).blocks if block.kind == "intervals"]
     assert [row.name for row in plot.rows] == ["strong", "weak"]
     assert [row.value for row in plot.rows] == result.ranking["behind"].tolist()
@@ -426,15 +441,14 @@ def test_variances_that_no_distribution_has_give_a_proper_covariance():
     assert np.linalg.eigvalsh(joint_covariance(variances)).min() > -1e-9
 
 
-def test_a_detector_trained_at_the_labelled_site(world):
+def test_a_detector_trained_at_the_labelled_site(world, unlabelled):
     """Its difference there is not used and its estimate lowered; a warning says so."""
-    plain = compared(world)
     trained = compared(world, trained_here=["strong"])
     assert any("strong: trained on images like the labelled ones" in of for of in trained.warnings)
-    assert not any("trained on images" in of for of in plain.warnings)
+    assert not any("trained on images" in of for of in unlabelled.warnings)
     strong = [
         of.pairs["difference"] * of.pairs["a"].map({"strong": 1, "weak": -1})
-        for of in (plain, trained)
+        for of in (unlabelled, trained)
     ]
     assert (strong[0] > strong[1]).all()
     with pytest.raises(InputError, match="names nobody, which is not compared"):
@@ -443,7 +457,9 @@ def test_a_detector_trained_at_the_labelled_site(world):
         compared(world, target="recall@0.3", trained_here=["strong"])
 
 
-def test_a_fit_that_knows_where_its_detector_was_trained_counts_as_told(world, tmp_path):
+def test_a_fit_that_knows_where_its_detector_was_trained_counts_as_told(
+    world, unlabelled, tmp_path
+):
     """Values and differences are those of `trained_here`, which left its level as it was."""
     boxes = world / "set_strong_predictions.json"
     fit(world / "set.json", boxes, trained_here=True, work_dir=tmp_path / "strong")
@@ -452,8 +468,7 @@ def test_a_fit_that_knows_where_its_detector_was_trained_counts_as_told(world, t
     known = compare([world / "weak", tmp_path / "strong"], files, images=site_labels(world))
     pd.testing.assert_frame_equal(known.pairs, told.pairs)
     pd.testing.assert_frame_equal(known.ranking, told.ranking)
-    plain = compared(world).ranking["value"].mean()
-    assert told.ranking["value"].mean() < plain - 0.01
+    assert told.ranking["value"].mean() < unlabelled.ranking["value"].mean() - 0.01
     assert any("strong: trained on images like the labelled ones" in of for of in known.warnings)
 
 

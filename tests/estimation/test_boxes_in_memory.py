@@ -10,7 +10,6 @@ import pytest
 from by_coco import mean_average_precision
 from labelled_site import estimate_labelled
 from PIL import Image
-from pycocotools.coco import COCO
 
 import autoeval
 from autoeval.boxes import DetectorRun
@@ -395,13 +394,7 @@ def label_table(path):
 @pytest.mark.parametrize("kind", ["int64", "float64", "category", "Int64"])
 def test_numbers_of_a_table_of_labels_are_those_of_the_predictions(world, kind):
     """Its numbers are its words, too, and no places in the order in which they come."""
-    document = read(world[0])
-    for annotation in document["annotations"]:
-        annotation |= {"iscrowd": 0, "area": annotation["bbox"][2] * annotation["bbox"][3]}
-    truth = COCO()
-    truth.dataset = document
-    truth.createIndex()
-    right = mean_average_precision(truth, truth.loadRes(str(world[1])))
+    right = mean_average_precision(read(world[0]), read(world[1]))
     table = label_table(world[0]).drop(columns="category").astype({"category_id": kind})
     (row,) = autoeval.fit(table, world[1]).fit_result_.labelled_sets.to_dict("records")
     assert row["mAP"] == pytest.approx(right)

@@ -154,13 +154,18 @@ def test_named_categories_that_are_spelt_otherwise_are_those_of_another_fit():
     np.testing.assert_array_equal(numbers_at(joined), numbers_at(same))
 
 
-@pytest.mark.parametrize("order", ["ab", "ba"])
 @pytest.mark.parametrize(
-    ("plain", "name", "word"),
+    ("order", "plain", "name", "word"),
     [
-        ("Car", "car", "Car"),  # --category car=Car: two categories
-        ("car", "car", "Car"),  # files spell the word otherwise, too: one or two, by the order
-        ("car", "Car", "car"),
+        ("ab", "Car", "car", "Car"),  # --category car=Car: two categories
+        ("ba", "Car", "car", "Car"),
+        (
+            "ba",
+            "car",
+            "car",
+            "Car",
+        ),  # files spell it otherwise, too: one or two, by the order
+        ("ba", "car", "Car", "car"),
     ],
 )
 def test_a_named_category_is_the_one_of_a_fit_without_names_that_has_its_word(
@@ -196,7 +201,7 @@ def test_a_named_category_is_the_one_of_a_fit_without_names_that_has_its_word(
     assert named_so.boxes.categories == (plain,) and len(named_so.boxes) == 1
 
 
-@pytest.mark.parametrize("order", ["abc", "bca", "cab"])
+@pytest.mark.parametrize("order", ["abc", "cab"])
 def test_a_named_category_of_a_word_that_is_spelt_otherwise_is_that_of_another_fit(order):
     """Of --category person=Person and --category person: it had other words, and was refused."""
 

@@ -196,13 +196,6 @@ def test_a_category_that_is_found_elsewhere_too_changes_no_estimate_of_others(ta
     assert before == after and len(before) == 4
 
 
-def test_nothing_to_estimate_from(table):
-    found = random_found(6)
-    unsure = Site(found.where(USUAL.at_half(found.scores) < 0.3))
-    nothing = fitted(table).predict_site(unsure)
-    assert np.isnan(nothing.value) and nothing.site.nothing_found
-
-
 def test_floors():
     found = random_found(0)
     assert check_floor(found, "p.json") == ()

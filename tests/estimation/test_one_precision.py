@@ -76,37 +76,40 @@ def as_table(labels):
     return pd.DataFrame(rows, columns=["image_id", "category", "x", "y", "w", "h"])
 
 
+def precision_through(door, files, given, rows, truth):
+    """Precision with the labels of all images by one function: its value, threshold, warnings."""
+    folder, fitted, labels, _ = files
+    if door == "compare":
+        result = autoeval.compare(
+            {"a": fitted, "b": fitted},
+            [given, rows[:-1]],
+            images=labels,
+            labels=truth,
+            target="precision@0.3",
+        )
+        values = dict(zip(result.ranking["detector"], result.ranking["value"], strict=True))
+        return values["a"], THRESHOLD, result.warnings
+    if door == "estimate":
+        result = estimate_labelled(fitted, given, truth, images=labels, score_thr=THRESHOLD)
+        value = result.whole["precision@0.3"].combined.estimate.value
+        return value, THRESHOLD, result.warnings
+    fit = folder / "estimator.parquet"
+    chosen = autoeval.threshold(fit, given, images=labels, labels=truth, recall=0.5)
+    return chosen.at["precision"]["value"], chosen.threshold, chosen.warnings
+
+
 @pytest.mark.parametrize("door", ["compare", "estimate", "threshold"])
 @pytest.mark.parametrize("many", [True, False])
 def test_labels_without_a_list_of_categories(files, tmp_path, door, many):
     """Where many objects of a category are expected and none is labelled, nobody looked for it."""
-    folder, fitted, labels, boxes = files
+    _, _, labels, boxes = files
     rows = json.loads(boxes.read_text())
     if not many:
         rows = [row for row in rows if row["category_id"] != 2]
         rows.append({"image_id": 0, "category_id": 2, "bbox": [5, 5, 60, 60], "score": 0.31})
     given = tmp_path / "given.json"
     given.write_text(json.dumps(rows))
-    table, threshold = as_table(labels), THRESHOLD
-    if door == "compare":
-        result = autoeval.compare(
-            {"a": fitted, "b": fitted},
-            [given, rows[:-1]],
-            images=labels,
-            labels=table,
-            target="precision@0.3",
-        )
-        values = dict(zip(result.ranking["detector"], result.ranking["value"], strict=True))
-        value, notices = values["a"], result.warnings
-    elif door == "estimate":
-        result = estimate_labelled(fitted, given, table, images=labels, score_thr=THRESHOLD)
-        value, notices = result.whole["precision@0.3"].combined.estimate.value, result.warnings
-    else:
-        chosen = autoeval.threshold(
-            folder / "estimator.parquet", given, images=labels, labels=table, recall=0.5
-        )
-        value, notices = chosen.at["precision"]["value"], chosen.warnings
-        threshold = chosen.threshold
+    value, threshold, notices = precision_through(door, files, given, rows, as_table(labels))
     counting = [row for row in rows if row["category_id"] != 2] if many else rows
     alone = tmp_path / "counting.json"
     alone.write_text(json.dumps(counting))
@@ -120,32 +123,14 @@ def test_labels_without_a_list_of_categories(files, tmp_path, door, many):
 @pytest.mark.parametrize("door", ["compare", "estimate", "threshold"])
 def test_a_box_of_a_category_that_was_hardly_found_counts(files, tmp_path, door):
     """One unlikely box, so that the category does not count without labels, nor has an object."""
-    folder, fitted, labels, boxes = files
+    _, fitted, labels, boxes = files
     rows = [row for row in json.loads(boxes.read_text()) if row["category_id"] != 2]
     rows.append({"image_id": 0, "category_id": 2, "bbox": [5, 5, 60, 60], "score": 0.31})
     few = tmp_path / "few.json"
     few.write_text(json.dumps(rows))
     assert "thing 1" not in fitted.predict(few, images=labels).per_category
-    right, n_boxes, _ = counted(labels, few, THRESHOLD)
-    if door == "compare":
-        result = autoeval.compare(
-            {"a": fitted, "b": fitted},
-            [few, rows[:-1]],
-            images=labels,
-            labels=labels,
-            target="precision@0.3",
-        )
-        values = dict(zip(result.ranking["detector"], result.ranking["value"], strict=True))
-        value = values["a"]
-    elif door == "estimate":
-        result = estimate_labelled(fitted, few, labels, images=labels, score_thr=THRESHOLD)
-        value = result.whole["precision@0.3"].combined.estimate.value
-    else:
-        chosen = autoeval.threshold(
-            folder / "estimator.parquet", few, images=labels, labels=labels, recall=0.5
-        )
-        right, n_boxes, _ = counted(labels, few, chosen.threshold)
-        value = chosen.at["precision"]["value"]
+    value, threshold, _ = precision_through(door, files, few, rows, labels)
+    right, n_boxes, _ = counted(labels, few, threshold)
     assert value == pytest.approx(right / n_boxes, abs=1e-9)
 
 

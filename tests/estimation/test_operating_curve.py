@@ -28,12 +28,11 @@ from autoeval.estimation.threshold_choice import (
     labelled_curve,
     score_thresholds,
 )
-from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import labelled_part
 from autoeval.report.threshold import choice_text, choice_values
 from autoeval.sites.site import Site
 from tests.estimation.test_estimates_at_thresholds import labelled
-from tests.label_worlds import label_set, make_site
+from tests.label_worlds import assistance_of, label_set, make_site
 from tests.made_sites import random_found
 
 
@@ -167,7 +166,7 @@ def test_the_curve_of_a_site_is_that_of_its_estimates():
 
 def test_all_labels_give_the_exact_curve_and_few_come_near():
     site = make_site(77, n_images=100, categories=("car", "bus"))
-    plan = make_plan(site.pool, fit_assistance([make_site(k) for k in range(3)]), PlanRequest(100))
+    plan = make_plan(site.pool, assistance_of(3), PlanRequest(100))
     exact = exact_curve(site.evaluation.rankings).set_index(["measure", "threshold"])
     counts = np.sum([image_counts(of, 0.35) for of in site.evaluation.rankings], axis=0)
     assert exact.loc[("f1", 0.35), "value"] == pytest.approx(value_of("f1", counts))

@@ -189,18 +189,6 @@ def test_another_scale_is_not_taken_for_a_floor(scores):
         statistics.start_of(found)
 
 
-def test_a_file_from_a_lower_score_than_the_fit_is_cut(fitted):
-    high = fit_sets([labelled(0, floor=0.25)], context={})
-    assert high.regression_.floor == pytest.approx(0.25, abs=0.01)
-    boxes = Site(random_found(1))
-    same = compared_with_fit(boxes, fitted.looks_)
-    assert same.boxes is boxes.boxes and same.left_out == ()
-    kept = compared_with_fit(boxes, high.looks_)
-    assert kept.boxes.floor >= high.looks_.floor
-    (note,) = kept.left_out
-    assert note.code == "low-scores-missing"
-
-
 def test_boxes_under_a_low_floor_of_the_fit_are_cut_too():
     """Half as many boxes again under .02 change nothing: the fit has none of them."""
     statistics = Looks(("car",), floor=0.02, n_boxes=200)

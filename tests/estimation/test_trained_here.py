@@ -32,10 +32,9 @@ NEW = pair_table().iloc[[0, 5]].drop(columns="mAP")
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained")
-    return *write_world(folder, "home", seed=0, skill=0.4), write_world(
-        folder, "site", seed=1, skill=0.4
-    )[1]
+    folder, few = tmp_path_factory.mktemp("trained"), {"skill": 0.4, "n_categories": 4}
+    home = write_world(folder, "home", seed=0, **few)
+    return *home, write_world(folder, "site", seed=1, **few)[1]
 
 
 def test_average_precision_precision_and_recall_fall(files):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from label_worlds import label_set, make_site
+from label_worlds import assistance_of, label_set, make_site
 
 from autoeval.accuracy.coco_evaluation import AT_HALF
 from autoeval.accuracy.measures import influence_function
@@ -231,7 +231,7 @@ def test_a_detector_that_finds_nothing_teaches_nothing():
 
 
 def test_it_survives_a_file():
-    assistance = fit_assistance([make_site(seed) for seed in range(3)])
+    assistance = assistance_of(3)
     text = json.dumps(assistance.to_dict())
     again, site = LabelAssistance.from_dict(json.loads(text)), make_site(77)
     assert again.to_dict() == assistance.to_dict()
@@ -242,7 +242,7 @@ def test_it_survives_a_file():
 
 
 def test_a_file_that_reads_other_features_of_boxes_is_refused():
-    values = fit_assistance([make_site(seed) for seed in range(3)]).to_dict()
+    values = assistance_of(3).to_dict()
     values["box_model"]["names"] = values["box_model"]["names"][::-1]
     with pytest.raises(InputError, match="other features of boxes"):
         LabelAssistance.from_dict(values)

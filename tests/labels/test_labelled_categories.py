@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from label_worlds import label_set, make_site
+from label_worlds import assistance_of, label_set, make_site
 
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.io.labels.content import EVERYWHERE, BoxColumns, LabelledBox
-from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_categories import UNLIKELY, ZERO, on_labelled_categories
 from autoeval.labels.labelled_estimate import estimate_with_labels, labels_of_plan
 from autoeval.labels.plan_folder import load_plan, save_plan
@@ -23,7 +22,7 @@ RECALLS = {"": 0.4, "/car": 0.6, "/bus": 0.2}
 
 @pytest.fixture(scope="module")
 def assistance():
-    return fit_assistance([make_site(seed) for seed in range(5)])
+    return assistance_of(5)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from label_worlds import SIDE, label_set, make_site
+from label_worlds import SIDE, assistance_of, label_set, make_site
 
 from autoeval.accuracy.measures import (
     OperatingPoint,
@@ -37,7 +37,7 @@ from autoeval.stability.fitting.meta_set import pack_set, unpack_set
 
 @pytest.fixture(scope="module")
 def assistance():
-    return fit_assistance([make_site(seed) for seed in range(5)])
+    return assistance_of(5)
 
 
 @pytest.fixture(scope="module")

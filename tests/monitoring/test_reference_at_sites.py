@@ -162,18 +162,6 @@ def test_a_reference_that_is_run_at_the_sites(run, tmp_path, capsys):
     assert "its results files belong to --predictions" in capsys.readouterr().err
 
 
-def test_a_reference_that_is_run_goes_to_the_fits_that_had_one(run, tmp_path):
-    """As its boxes do: a fit without one was refused."""
-    labels, images = run / "known/annotations.json", run / "known/images"
-    detector = autoeval.Detector(f"{run / 'mine.py'}:detector")
-    autoeval.fit(labels, detector, img_dir=images, work_dir=tmp_path / "plain")
-    fits = {"fit": run / "fit", "plain": tmp_path / "plain"}
-    of_fit = autoeval.compare(fits, images=run / "cameras/gate")
-    named = [f"{run / 'mine.py'}:detector"]
-    result = autoeval.compare(fits, images=run / "cameras/gate", reference=named)
-    assert result.value == pytest.approx(of_fit.value, abs=1e-9)
-
-
 def test_images_that_another_detector_lost_are_a_warning(run, tmp_path, monkeypatch):
     def with_a_lost_one(*given):
         images, vanished, counts = observe_images(*given)

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from label_worlds import label_set, make_site
+from label_worlds import assistance_of, label_set, make_site
 from made_reports import blocks, tables
 
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
-from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.values import NOTHING, ValueWithError
 from autoeval.report.labels import category_order_blocks, labelled_heads, most_helpful
@@ -25,10 +24,9 @@ def site():
 
 @pytest.fixture(scope="module")
 def plan(site):
-    assistance = fit_assistance([make_site(seed) for seed in range(3)])
     priors = {f"mAP/{name}": ValueWithError(0.4, 0.15) for name in WORDS}
     priors["mAP"] = ValueWithError(0.4, 0.1)
-    return make_plan(site.pool, assistance, PlanRequest(12), PlannedSite(priors))
+    return make_plan(site.pool, assistance_of(3), PlanRequest(12), PlannedSite(priors))
 
 
 @pytest.fixture(scope="module")
