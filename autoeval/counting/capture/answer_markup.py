@@ -16,13 +16,18 @@ _MOST_BRACKETS = 50  # that are tried as JSON; more are endless repetition
 # Keys of JSON, those that state the whole first.
 _COUNT_KEYS = (
     r"final[_ ]?(?:count|answer|number|total)",
-    r"(?:overall[_ ]?)?total(?:[_ ]?(?:count|number|objects?|\w*))?|(?:count|number)[_ ]?total",
+    r"(?:overall[_ ]?)?total(?:[_ ]?(?:count|number|objects?|\w*))?|(?:count|number|num)[_ ]?total",
     r"answer|result|prediction|value",
-    r"count|counts|number|num(?:ber)?[_ ]?(?:of)?[_ ]?\w*|n|quantity|\w+[_ ]?count",
+    r"count|counts|quantity",
+    r"number|num|n",
+    r"num(?:ber)?[_ ]?(?:of)?[_ ]?\w+|\w+[_ ]?count",
 )
+_OF_KIND = _COUNT_KEYS[-1]  # "num_red", "apple_count": several of them are no whole
+_NUMBER_OF = r"(?:num(?:ber)?[_ ]?(?:of[_ ])?|n[_ ])?"
 _BESIDE = (
-    r"confidence|probability|score|rows?|columns?|cols|width|height|id|index|"
-    r"\w*(?:visible|hidden|occluded)\w*"
+    rf"confidence|probability|score|width|height|id|index|{_NUMBER_OF}(?:rows?|columns?|cols?|images?|"
+    r"questions?)(?:[_ ]?(?:count|number|num|id))?|(?:min|max)(?:imum)?(?:[_ ]\w+)?|"
+    r"(?:lower|upper)(?:[_ ]\w+)?|\w*[_ ]per[_ ]\w+|\w*(?:visible|hidden|occluded)\w*"
 )
 _HIDDEN = (  # "hidden_dots", "num_occluded"; not "unoccluded", "covered_area", "hidden_rows"
     r"(?!\w*(?:un|non_?|not_?)(?:hidden|occluded|covered|obscured))"
@@ -218,12 +223,12 @@ def _said(value: Any, *, hidden: bool = False) -> tuple[str | None, int | None]:
         of_hidden = [n for key, n in value.items() if re.fullmatch(_HIDDEN, str(key), _FLAGS)]
         if hidden and len(of_hidden) == 1 and not isinstance(of_hidden[0], (dict, list, bool)):
             return FINAL + ("unknown" if of_hidden[0] is None else str(of_hidden[0])), None
+        named = {k: v for k, v in value.items() if not re.fullmatch(_BESIDE, str(k), _FLAGS)}
         for pattern in _COUNT_KEYS:
-            for key, entry in value.items():
-                if not re.fullmatch(pattern, str(key), _FLAGS) or re.fullmatch(
-                    _BESIDE, str(key), _FLAGS
-                ):
-                    continue
+            entries = [v for k, v in named.items() if re.fullmatch(pattern, str(k), _FLAGS)]
+            if pattern == _OF_KIND and len({str(entry) for entry in entries}) > 1:
+                return FINAL + "unknown", None
+            for entry in entries:
                 if isinstance(entry, dict):
                     words, places = _said(entry, hidden=hidden)
                     if words is not None or places is not None:
@@ -240,9 +245,8 @@ def _said(value: Any, *, hidden: bool = False) -> tuple[str | None, int | None]:
                     return words, places
         if any(re.fullmatch(_PLACES, str(key), _FLAGS) for key in value):
             return None, 1
-        plain = {k: v for k, v in value.items() if not re.fullmatch(_BESIDE, str(k), _FLAGS)}
         numbers = [
-            v for v in plain.values() if isinstance(v, (int, float)) and not isinstance(v, bool)
+            v for v in named.values() if isinstance(v, (int, float)) and not isinstance(v, bool)
         ]
         if len(numbers) == 1:
             return f"{FINAL}{numbers[0]}", None
