@@ -540,8 +540,29 @@ def time_in_name(name: str) -> datetime | None:
     >>> time_in_name("gate/2026-03-02/08.15.07.jpg"), time_in_name("000000139.jpg") is None
     (datetime.datetime(2026, 3, 2, 8, 15, 7), True)
     """
-    times = (_time_of(match) for match in _TIME.finditer(name) if match["hour"])
-    return next((time for time in times if time is not None), None)
+    return next((_time_of(match) for match in _matches_of_times(name)), None)
+
+
+def around_time(name: str) -> tuple[str, str]:
+    """Return what stands before and behind the time that `time_in_name` finds.
+
+    Parameters
+    ----------
+    name : str
+        The path; where it holds no time, nothing stands behind it.
+
+    Examples
+    --------
+    >>> around_time("gate/2026-03-02_08-15-07 3.jpg"), around_time("0139.jpg")
+    (('gate/', ' 3.jpg'), ('0139.jpg', ''))
+    """
+    match = next(_matches_of_times(name), None)
+    return (name, "") if match is None else (name[: match.start()], name[match.end() :])
+
+
+def _matches_of_times(name: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of `_TIME` in a path that are a date with hour and minute."""
+    return (m for m in _TIME.finditer(name) if m["hour"] and _time_of(m) is not None)
 
 
 def times_in_names(names: Iterable[str]) -> list[datetime | None]:

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from autoeval.boxes import Boxes, over_threshold
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage, file_name_of
 from autoeval.io.image_identity import names_before_upload
+from autoeval.io.image_lists import around_time, times_in_names
 from autoeval.io.video import time_blocks
 from autoeval.labels.assistance import MODEL, MixingWeights
 from autoeval.labels.joint import (
@@ -211,8 +213,9 @@ def blocks_of(
     images : sequence of UnlabelledImage
         Frames of videos go by `time_blocks`.
     frames : int, optional
-        Files whose names differ in their last number alone are frames in that order, too, and so
-        many neighbours make a block. Not by default, since unrelated photographs are numbered, too.
+        Files whose names differ in their last number alone, or in a time that they end with, see
+        `times_in_names`, are frames in that order, too, and so many neighbours make a block. Not by
+        default, since unrelated photographs are numbered, too.
     known : ndarray of shape (M,), int, optional
         Blocks that are known otherwise, as a file of `autoeval detect` has them; images that share
         one stay in it.
@@ -231,15 +234,20 @@ def blocks_of(
         return numbers
     if frames < 1:
         raise InputError(f"Expected 1 frame a block or more (--frames) but got {frames}.")
-    series: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    series: dict[tuple[str, str, bool], list[tuple[int | datetime, int]]] = defaultdict(list)
     n_in_block = np.bincount(numbers)[numbers]
     # ids are numbers in no order of time
     names = names_before_upload(file_name_of(image) for image in images)
-    for place, (image, name) in enumerate(zip(images, names, strict=True)):
-        number = _NUMBER.search(name)
-        if number and n_in_block[place] == 1 and getattr(image, "time_s", None) is None:
+    times = times_in_names(names)
+    for place, (image, name, time) in enumerate(zip(images, names, times, strict=True)):
+        number, around = _NUMBER.search(name), around_time(name)
+        if n_in_block[place] > 1 or getattr(image, "time_s", None) is not None:
+            continue
+        if time is not None and not _NUMBER.search(around[1]):
+            series[(*around, True)].append((time, place))
+        elif number:
             others = name[: number.start()], name[number.end() :]
-            series[others].append((int(number[1]), place))
+            series[(*others, False)].append((int(number[1]), place))
     for members in series.values():
         first = int(numbers.max()) + 1
         for rank, (_, place) in enumerate(sorted(members)):

@@ -106,6 +106,28 @@ def test_frames_are_known_by_the_names_that_they_had_before_an_upload(form):
     assert blocks_of(images, frames=3).tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 3, 3]
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{}_2026-03-02_{:02}-{:02}-00.jpg",
+        "2026-03-02/{1:02}{2:02}_{0}.jpg",
+    ],
+)
+def test_frames_are_known_by_the_times_in_their_names(form):
+    minutes = range(57, 62)
+    names = [form.format(camera, 8 + m // 60, m % 60) for camera in "ab" for m in minutes]
+    images = [LabelledImage(name, name, None) for name in names]
+    assert blocks_of(images, frames=3).tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 3, 3]
+    assert blocks_of(images[::-1], frames=3).tolist()[::-1] == [2, 2, 2, 3, 3, 0, 0, 0, 1, 1]
+
+
+def test_numbers_behind_a_time_are_those_of_frames():
+    """A time is then that of the film; other files may have a number alone there."""
+    names = [f"{film}_{n}.jpg" for film in ("20260302_0815", "20260302_0816") for n in range(4)]
+    images = [LabelledImage(name, name, None) for name in [*names, "20260302_0817.jpg", "7.jpg"]]
+    assert blocks_of(images, frames=2).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 5]
+
+
 def test_days_are_series_of_their_own():
     """Eight digits are no hash of Label Studio's, nor is what several names begin with."""
     names = [f"{day}-{n}.jpg" for day in (20260301, "a0260302") for n in range(4)]
