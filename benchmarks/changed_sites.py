@@ -7,7 +7,6 @@ folder OUT; or on other images, under corruptions, that no choice has seen (`FRE
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,13 +40,9 @@ from autoeval.monitoring.looks import (
     single_numbers,
 )
 from autoeval.monitoring.monitor import MOST_CATEGORIES
-from benchmarks.panel import group_of
+from benchmarks.panel import FITTED_ON, OF_TASK, SET, WORDS, group_of, in_part, write_part
 
-SET = "all/coco_mini"
-FITTED_ON = "val"
-WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
 OTHER = "all"  # sets of other categories
-OF_TASK = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}
 CORRUPTIONS = {
     "gaussian_noise": 3,
     "defocus_blur": 4,
@@ -179,13 +174,9 @@ def pool(
 
 def calibration_of(data: Path, predictions: Path) -> ScoreCalibration:
     """Fit the calibration of a detector on the `val` images of the labelled set."""
-    content = json.loads((data / SET / "annotations.json").read_bytes())
-    split = coco_split(data)
-    for part, key in (("images", "id"), ("annotations", "image_id")):
-        content[part] = [one for one in content[part] if split[str(one[key])] == FITTED_ON]
+    file = data / SET / "annotations.json"
     with tempfile.TemporaryDirectory() as folder:
-        labels = Path(folder) / "set.json"
-        labels.write_text(json.dumps(content))
+        labels = write_part(file, in_part(file, FITTED_ON), Path(folder) / "set.json")
         fitted = autoeval.fit(labels, str(predictions / f"{SET}.json"))
     assert fitted.calibration_ is not None
     return fitted.calibration_
@@ -241,23 +232,16 @@ def fresh_windows(data: Path) -> Iterator[Windows]:
     copied = data / COPIES
     copies = read_coco(copied / "annotations.json").images
     known = np.array([thumbnail(copied, image) for image in copies])
-    split = coco_split(data)
+    file = data / SET / "annotations.json"
     unseen = [
         image
-        for image in read_coco(data / SET / "annotations.json").images
-        if split[str(image.image_id)] != FITTED_ON
-        and np.abs(known - thumbnail(data / SET, image)).mean(axis=1).min() > COPY
+        for image, fitted in zip(read_coco(file).images, in_part(file, FITTED_ON), strict=True)
+        if not fitted and np.abs(known - thumbnail(data / SET, image)).mean(axis=1).min() > COPY
     ]
     for k in range(UNSEEN_SITES):
         images = unseen[k::UNSEEN_SITES]
         n_before = N_IMAGES - N_CHANGED
         yield Windows(task, labels, f"{labels}_{k}", images[:n_before], images[-N_CHANGED:])
-
-
-def coco_split(data: Path) -> dict[str, str]:
-    """Say of each image of the labelled set whether detectors were trained on it."""
-    content = json.loads((data / SET / "annotations.json").read_bytes())
-    return {str(image["id"]): image["coco_split"] for image in content["images"]}
 
 
 def thumbnail(folder: Path, image: Any) -> np.ndarray:
@@ -288,9 +272,8 @@ def export(data: Path, out: Path, checkpoint: str | None, *, fresh: bool = False
         if not path.exists():
             write_json(path, rows, indent=None)
 
-    split = coco_split(data)
-    images = read_coco(data / SET / "annotations.json").images
-    val = [image for image in images if split[str(image.image_id)] == FITTED_ON]
+    file = data / SET / "annotations.json"
+    val = [read_coco(file).images[k] for k in np.flatnonzero(in_part(file, FITTED_ON))]
     run(data / SET, val, None, out / f"{SET}.json")
     windows = fresh_windows(data) if fresh else usual_windows(data, every=True)
     for site in tqdm(list(windows)):

@@ -5,7 +5,7 @@
     python -m benchmarks.checks detectors DATA PREDICTIONS PREDICTIONS [PREDICTIONS ...] > table.md
 
 DATA holds ``<task>/<site>/annotations.json``, and each PREDICTIONS ``<task>/<site>.json`` of one
-detector, for the tasks of `benchmarks.predictions` and for ``all``, which uses the words of its
+detector, for the tasks of `benchmarks/panel.py` and for ``all``, which uses the words of its
 labels. `labels` counts the warnings that sound labels get, and damaged ones; a set is counted once
 for each detector. For `boxes` each labelled set is the fit of every other set of its task, the
 site, by the same detector. To the boxes of the site 2 or 5 are added in each image, anywhere, with
@@ -28,7 +28,6 @@ import pandas as pd
 
 from autoeval.boxes import Boxes
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions.reading import read_predictions
 from autoeval.report.page import to_markdown
 from autoeval.sites.file_looks import (
@@ -48,7 +47,7 @@ from autoeval.sites.label_warnings import (
     shifted_labels,
     unlabelled_objects,
 )
-from benchmarks.predictions import TASKS, WORDS, read
+from benchmarks.panel import OF_TASK, WORDS, read_site
 
 Change = Callable[[Boxes, np.random.Generator], Boxes]
 DRAWN = 20  # labelled images
@@ -174,10 +173,10 @@ def sets(data: Path, predictions: Path) -> Iterator[tuple[str, Boxes, Boxes]]:
     for path in sorted(predictions.glob("*/*.json")):
         task = path.parent.name
         content = read_coco(data / task / path.stem / "annotations.json")
-        categories = TASKS.get(task, content.categories)
-        words = WORDS if task in TASKS else {word: word for word in categories}
-        found = read(path, content, categories, words)
-        yield f"{task}/{path.stem}", found, labelled_boxes(content, categories)
+        categories = OF_TASK.get(task, content.categories)
+        words = WORDS if task in OF_TASK else {word: word for word in categories}
+        site = read_site(path, content, categories, words)
+        yield f"{task}/{path.stem}", site.boxes, site.evaluation.truth
 
 
 def warned_of(found: Boxes, truth: Boxes) -> list[str]:

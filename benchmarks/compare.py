@@ -22,7 +22,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -34,7 +34,6 @@ from tqdm import tqdm
 from autoeval.accuracy.measures import RankedDetections, influence_function
 from autoeval.comparison.paired_labels import difference_of, difference_with_labels
 from autoeval.comparison.train_differences import (
-    DOF,
     OF_PANEL,
     PAIRS,
     ROOTS,
@@ -44,15 +43,11 @@ from autoeval.comparison.train_differences import (
     fit_home,
     in_fit,
     left_out_with,
-    likeliest,
-    linear_difference,
-    pair_weights,
     read_rows,
 )
 from autoeval.comparison.unlabelled_difference import (
     CategoryBoxes,
     ExpectedDifference,
-    PairFeatures,
     PairPrior,
     agreement,
     disagreement,
@@ -72,7 +67,7 @@ from autoeval.labels.category_estimates import (
 from autoeval.labels.values import NOTHING, ValueWithError, VariancePrior
 from autoeval.model import Prior
 from autoeval.model.calibration import ScoreCalibration
-from autoeval.model.train_prior import QUARTERS, enough, fit_prior, kin, quarters, read_scores
+from autoeval.model.train_prior import enough, fit_prior, kin, quarters, read_scores
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
 from benchmarks.panel import (
@@ -100,10 +95,6 @@ Measured = dict[tuple[int, int, int], SampleAccuracy]  # by ranking, labels and 
 EPOCH = r"_e\d+\b"
 FEWEST_IMAGES = 60  # of a site with labels drawn
 INFLUENCE = ("cross", "predicted", "true", "noise")
-# Start of the fit of `strangers_left_out`, and standard deviations of the pull towards it; see
-# `autoeval.comparison.train_differences`.
-STRANGERS_START = (0.1, 0.7, 0.2, 0.3, -1.5, 0.26, -0.7)
-STRANGERS_PULL = (0.2, 0.3, 0.2, 0.5, 9.0, 0.3, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,19 +212,22 @@ def read_detector(name: str, data: Path, predictions: Path) -> Scored:
         every = {of.name: with_roots(of) for of in every.values()}
     labelled = every.pop(LABELLED)
     rows, calibration = calibrated_rows([labelled], prior=WIDE)
-    parts = [with_held(site, labelled_rows(site, calibration)) for site in every.values()]
-    pairs = pd.concat(parts, ignore_index=True)
+    scored = [with_held(site, labelled_rows(site, calibration)) for site in every.values()]
+    pairs = pd.concat(scored, ignore_index=True)
     pairs = pairs[common(pairs) & enough(pairs)]
-    estimates = []
     quarter = pairs["group"].map(quarters(panel_rows()))
-    for k in range(QUARTERS):
-        own = pairs[quarter == k]
-        if len(own):
-            prior = panel_prior(kin(name), k)
-            values = evaluated(rows, own, prior)
-            columns = ["group", "n_images", "n_boxes"]
-            estimates.append(values.assign(**{c: own[c].to_numpy() for c in columns}))
-    return Scored(name, every, rows, calibration, pd.concat(estimates))
+    parts = [(pairs[quarter == k], panel_prior(kin(name), k)) for k in sorted(set(quarter))]
+    return Scored(name, every, rows, calibration, estimates_of(rows, parts))
+
+
+def estimates_of(known: pd.DataFrame, parts: Iterable[tuple[pd.DataFrame, Prior]]) -> pd.DataFrame:
+    """Estimate parts of a table by a fit on known pairs, each with a prior of its own."""
+    columns = ["group", "n_images", "n_boxes"]
+    estimates = [
+        evaluated(known, own, prior).assign(**{name: own[name].to_numpy() for name in columns})
+        for own, prior in parts
+    ]
+    return pd.concat(estimates, ignore_index=True)
 
 
 def with_roots(of: Site) -> Site:
@@ -347,23 +341,11 @@ def left_out(
     start = fit(known)
     values: dict[int, ValueWithError] = {}
     priors: dict[int, PairPrior] = {}
-    names = [
-        sorted({left_out_with(a), left_out_with(b)})
-        for a, b in zip(rows["a"], rows["b"], strict=True)
-    ]
-    cells = [f"{' '.join(pair)} {fold}" for pair, fold in zip(names, rows["fold"], strict=True)]
-    places = pd.Series(np.arange(len(rows)))
-    for _, own in tqdm(places.groupby(cells), "cells"):
-        at = own.to_numpy()
-        without = set(names[at[0]])
-        if any(name.startswith(TUNED) for name in without):
-            without.add(PARENT)
-        related = known[["a", "b"]].map(left_out_with).isin(without).any(axis=1)
-        others = known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
+    for at, others in cells(rows, known):
         at_home = pair_features(rows.iloc[at]).one_at_home
         prior = fit(others, start=start, common_only=not at_home.any())
-        values |= dict(zip(at.tolist(), prior.predict(rows.iloc[at]), strict=True))
-        priors |= dict.fromkeys(at.tolist(), prior)
+        values |= dict(zip(at, prior.predict(rows.iloc[at]), strict=True))
+        priors |= dict.fromkeys(at, prior)
     return [values[k] for k in range(len(rows))], [priors[k] for k in range(len(rows))]
 
 
@@ -372,60 +354,32 @@ def at_home_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
 
     Only what is particular to such pairs is fitted; all else is the shipped prior.
     """
-    known, shipped = rows[in_fit(rows)], pair_prior()
+    shipped = pair_prior()
     found: dict[int, ValueWithError] = {}
-    names = [
-        frozenset({left_out_with(a), left_out_with(b)})
-        for a, b in zip(rows["a"], rows["b"], strict=True)
-    ]
-    cells = pd.Series([f"{sorted(pair)} {k}" for pair, k in zip(names, rows["fold"], strict=True)])
-    for _, own in cells.groupby(cells):
-        at = own.index.to_numpy()
-        without = {*names[at[0]], PARENT}
-        related = known[["a", "b"]].map(left_out_with).isin(without).any(axis=1)
-        others = known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
+    for at, others in cells(rows, rows[in_fit(rows)]):
         prior = replace(shipped, home=fit_home(others, shipped.common))
-        found |= dict(zip(at.tolist(), prior.predict(rows.iloc[at]), strict=True))
+        found |= dict(zip(at, prior.predict(rows.iloc[at]), strict=True))
     return [found[k] for k in range(len(rows))]
 
 
-def strangers(rows: pd.DataFrame) -> pd.Series:
-    """Return which pairs are of detectors trained on two other sites than the labelled one."""
-    return (rows["tuned"] == 2) & ~pair_features(rows).one_at_home
+def cells(rows: pd.DataFrame, known: pd.DataFrame) -> Iterator[tuple[list[int], pd.DataFrame]]:
+    """Yield the places of rows of one pair and quarter, and the known rows that are apart of them.
 
-
-def strangers_left_out(rows: pd.DataFrame) -> list[ValueWithError]:
-    """Predict pairs of `strangers` by slopes and errors of such pairs alone, as if it was declared.
-
-    rows: those of `strangers`. Each is left out as in `left_out`; what is common to all kinds of
-    pairs is the shipped prior.
+    Without both detectors, their kin and, of one that was trained on one site, its parent; and
+    without the quarter of groups.
     """
-    common = pair_prior().common
-    start, pulls = np.array(STRANGERS_START), np.array(STRANGERS_PULL)
-    found: dict[int, ValueWithError] = {}
     names = [
         sorted({left_out_with(a), left_out_with(b)})
         for a, b in zip(rows["a"], rows["b"], strict=True)
     ]
-    cells = pd.Series(
-        [f"{' '.join(pair)} {k}" for pair, k in zip(names, rows["fold"], strict=True)]
-    )
-    for _, own in tqdm(cells.groupby(cells), "cells"):
-        at = own.index.to_numpy()
-        related = rows[["a", "b"]].map(left_out_with).isin(names[at[0]]).any(axis=1)
-        others = rows[~related & (rows["fold"] != rows["fold"].iloc[at[0]])]
-        seen = pair_features(others)
-
-        def predict(x: np.ndarray, seen: PairFeatures = seen) -> tuple[np.ndarray, np.ndarray]:
-            value, variance = linear_difference(x).predict(seen, common.few, common.floor)
-            return value, np.sqrt(variance)
-
-        y = (others["true_a"] - others["true_b"]).to_numpy()
-        fitted = linear_difference(likeliest(predict, y, pair_weights(others), start, pulls))
-        moments = fitted.predict(pair_features(rows.iloc[at]), common.few, common.floor)
-        for k, value, variance in zip(at.tolist(), *moments, strict=True):
-            found[k] = ValueWithError(float(value), float(np.sqrt(variance)), DOF)
-    return [found[k] for k in range(len(rows))]
+    keys = [f"{' '.join(pair)} {fold}" for pair, fold in zip(names, rows["fold"], strict=True)]
+    for _, places in tqdm(pd.Series(np.arange(len(rows))).groupby(keys), "cells"):
+        at = places.tolist()
+        without = set(names[at[0]])
+        if any(name.startswith(TUNED) for name in without):
+            without.add(PARENT)
+        related = known[["a", "b"]].map(left_out_with).isin(without).any(axis=1)
+        yield at, known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
 
 
 def predicted_pairs() -> tuple[pd.DataFrame, list[ValueWithError], list[PairPrior]]:

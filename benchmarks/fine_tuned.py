@@ -48,12 +48,9 @@ from autoeval.comparison.train_differences import TUNED
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.given import Predictions
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.content import labelled_boxes
 from autoeval.model import DomainShift, Mixture, Prior, predict_intervals
-from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.pair_table import (
     CATEGORY,
     EXPECTED,
@@ -62,24 +59,35 @@ from autoeval.model.pair_table import (
     REFERENCE_TRUE,
     with_target,
 )
-from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, read_calibration_prior, shipped
+from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, shipped
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
     QUARTERS,
     TABLES,
-    calibration_coefficients,
     enough,
     fit_prior,
     kin,
     operating_point_prior,
-    read_calibrations,
     read_operating_points,
     read_scores,
 )
 from autoeval.report.page import to_markdown
 from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
-from benchmarks.panel import WORDS, common, group_of, tabulated, with_held
+from benchmarks.panel import (
+    ACCURACIES,
+    COLUMNS,
+    LEVEL,
+    WORDS,
+    calibration_without,
+    common,
+    ends,
+    group_of,
+    interval_score,
+    read_site,
+    tabulated,
+    with_held,
+)
 from benchmarks.trained_detectors import HOMES, MORE_HOMES, home_categories, site_images
 from benchmarks.trained_detectors import sites as read_sites
 
@@ -90,7 +98,6 @@ THRESHOLDS = (0.3, 0.5)
 TARGETS = (*AP_TARGETS, *(f"{of}@{at:g}" for of in MEASURES for at in THRESHOLDS))
 WITH = "mAP of these, with a reference detector"
 SHOWN = ("mAP", "mAP of these", WITH, *(of for of in TARGETS if "@" in of))
-LEVEL = 0.9
 # Starts, as `as_domain_shift` reads them, and standard deviations of the pull towards them.
 START = (-1.5, 0.6, -0.7, -1.0, -2.0, 0.0, -0.3, -4.0, -1.2)
 PULL = (1.0, 0.7, 0.5, 0.5, 1.0, 5.0, 0.4, 0.7, 0.5)
@@ -186,12 +193,9 @@ def evaluate(rows: pd.DataFrame) -> None:
 def interval_scores(rows: pd.DataFrame) -> pd.Series:
     """Return the interval score of each row, in points of 100; lower is better.
 
-    The width, and 2 / (1 - level) times the distance of the truth to it (Gneiting & Raftery 2007,
-    equation 43). Without an estimate the interval is that of all that is possible: 100 points.
+    Without an estimate the interval is that of all that is possible: 100 points.
     """
-    lower, upper = rows["lower"].fillna(0.0), rows["upper"].fillna(1.0)
-    outside = (lower - rows["true"]).clip(lower=0) + (rows["true"] - upper).clip(lower=0)
-    return 100 * (upper - lower + 2 / (1 - LEVEL) * outside)
+    return 100 * interval_score(rows.fillna({"lower": 0.0, "upper": 1.0}))
 
 
 def folder_of(boxes: Path, home: str) -> Path:
@@ -213,26 +217,13 @@ def read_sets(
             continue
         words = {word: name for word, name in WORDS.items() if name in names}
         words |= {name: name for name in names}
-        numbers = dict(zip(content.numbers, content.categories, strict=True))
-        found = Predictions(file).read(content.images, where=str(file), numbers=numbers)
-        found, truth = found.as_categories(names, words), labelled_boxes(content, names)
-        kept = np.array(site_images(data, site, content, home))
-        found, truth = found.on_images(kept), truth.on_images(kept)
+        found = read_site(file, content, names, words)
+        found = found.on_images(site_images(data, site, content, home))
         name = Path(site).name
         try:
-            group = group_of(name)
-            yield labelled_site(
-                replace(found, truth=truth, name=name, group=group, everywhere=True)
-            )
+            yield labelled_site(replace(found, name=name, group=group_of(name), everywhere=True))
         except InputError as error:
             print(f"{file}: {error}")
-
-
-@cache
-def calibration_without_parent() -> CalibrationPrior:
-    """Return the usual calibration of the panel's detectors but YOLOX."""
-    known = {k: of for k, of in read_calibrations().items() if kin(k) != PARENT}
-    return read_calibration_prior(calibration_coefficients(known))
 
 
 def labelled(home: Site) -> Site:
@@ -242,7 +233,7 @@ def labelled(home: Site) -> Site:
 
 def with_reference(sets: dict[str, Site], others: dict[str, Site], home: str) -> dict[str, Site]:
     """Add the boxes of a reference detector, calibrated at home by the usual calibration."""
-    own, prior = [labelled(others[home])], calibration_without_parent()
+    own, prior = [labelled(others[home])], calibration_without(PARENT)
     calibration = fit_calibration(own, [np.ones(len(own[0]), bool)], prior)
     found = dict(sets)
     for name, of in sets.items():
@@ -270,15 +261,14 @@ def scored(data: Path, boxes: Path, home: str, reference: Path | None) -> pd.Dat
         of_reference = {of.name: of for of in read_sets(data, reference, known, home)}
         sets = with_reference(sets, of_reference, Path(home).name)
     own = labelled(sets.pop(Path(home).name))
-    rows, calibration = calibrated_rows([own], prior=calibration_without_parent())
+    rows, calibration = calibrated_rows([own], prior=calibration_without(PARENT))
     others = [of for of in sets.values() if of.group != own.group]
     parts = [with_held(own, rows).assign(kind=CATEGORY)]
     for of in others:
         found = with_held(of, labelled_rows(of, calibration))
         parts.append(found[common(found)])
     table = pd.concat(parts, ignore_index=True).assign(detector=f"tuned_{own.name}")
-    columns = ["detector", "kind", "group", "source", "category", "n_images", "n_held", "n_boxes"]
-    columns += [*FEATURES, "mAP", "mAP50", "mAP75"]
+    columns = [*COLUMNS, *FEATURES, *ACCURACIES]
     for target in (name for at in THRESHOLDS for name in points_at(at)):
         table = pd.DataFrame(with_target(table, target))
         columns += [target, f"{EXPECTED}{target}"]
@@ -286,17 +276,15 @@ def scored(data: Path, boxes: Path, home: str, reference: Path | None) -> pd.Dat
 
 
 @cache
-def prior_without(home_group: str, fold: int, target: str) -> Prior:
-    """Fit the prior of a target without YOLOX, a home's group and a quarter of the groups."""
-    point = OperatingPoint.of(target)
-    rows = read_scores() if point is None else read_operating_points()
+def prior_without(home_group: str, fold: int, target: str = "mAP", kind: str = PARENT) -> Prior:
+    """Fit the prior of a target without a kind of detector, a group and a quarter of the groups."""
+    at_point = OperatingPoint.of(target) is not None
+    rows = read_operating_points() if at_point else read_scores()
     left_out = {home_group, *folds()[fold]}
-    rows = rows[(rows["detector"].map(kin) != PARENT) & ~rows["group"].isin(left_out)]
-    measure = target.partition("@")[0]
-    prior = (
-        fit_prior(rows, target=target) if point is None else operating_point_prior(measure, rows)
-    )
-    return prior
+    rows = rows[(rows["detector"].map(kin) != kind) & ~rows["group"].isin(left_out)]
+    if at_point:
+        return operating_point_prior(target.partition("@")[0], rows)
+    return fit_prior(rows, target=target)
 
 
 @cache
@@ -305,6 +293,14 @@ def folds() -> list[list[str]]:
     groups = sorted(set(read_scores()["group"]) - {"coco"})
     np.random.default_rng(0).shuffle(groups)
     return [groups[k::QUARTERS] for k in range(QUARTERS)]
+
+
+def by_fold(rows: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame]]:
+    """Yield each quarter of the groups that has rows, with these; COCO's are in the first."""
+    for fold, groups in enumerate(folds()):
+        own = rows[rows["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
+        if len(own):
+            yield fold, own
 
 
 def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.DataFrame:
@@ -321,9 +317,8 @@ def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.Dat
     for name, own in tqdm(table.groupby("detector", sort=False), "detectors"):
         home, others = own[own["kind"] == CATEGORY], own[own["kind"] != CATEGORY]
         others = others[enough(others)]
-        for fold, groups in enumerate(folds()):
-            asked = others[others["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
-            for target in targets if len(asked) else ():
+        for fold, asked in by_fold(others):
+            for target in targets:
                 prior = prior_without(home["group"].iloc[0], fold, target)
                 alone = home.drop(columns=REFERENCE_TRUE)
                 model = Regression(target=target, prior=prior).fit(alone)
@@ -424,12 +419,7 @@ def with_domain_shift(rows: pd.DataFrame, domain_shift: DomainShift | None) -> M
 
 def with_intervals(rows: pd.DataFrame, domain_shift: DomainShift | None) -> pd.DataFrame:
     """Add ``estimate``, ``lower`` and ``upper``."""
-    found = predict_intervals(with_domain_shift(rows, domain_shift), LEVEL)
-    return rows.assign(
-        estimate=[of.value for of in found],
-        lower=[of.lower for of in found],
-        upper=[of.upper for of in found],
-    )
+    return rows.assign(**ends(predict_intervals(with_domain_shift(rows, domain_shift), LEVEL)))
 
 
 def left_out(rows: pd.DataFrame, requested: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -478,14 +468,11 @@ def of_mean(site: pd.DataFrame, domain_shift: DomainShift) -> pd.DataFrame:
     value = np.clip(domain_shift.predict(each, home, confidence).mean, 0, 1).mean(keepdims=True)
     rows = []
     for name, predicted in forms.items():
-        (interval,) = predict_intervals(predicted, LEVEL, value)
         rows.append(
             {
                 "target": site["target"].iloc[0],
                 "errors of categories": name,
-                "estimate": interval.value,
-                "lower": interval.lower,
-                "upper": interval.upper,
+                **{k: v[0] for k, v in ends(predict_intervals(predicted, LEVEL, value)).items()},
                 "true": site["true"].mean(),
                 "carried": site["carried"].mean(),
             }
@@ -541,7 +528,7 @@ def labelled_away(
     known = home_categories(read_coco(args.data / home / "annotations.json"))
     sets = {of.name: of for of in read_sets(args.data, folder_of(args.boxes, home), known, home)}
     own = replace(labelled(sets.pop(Path(home).name)), trained_here=True)
-    prior = calibration_without_parent()
+    prior = calibration_without(PARENT)
     at_home, calibration = calibrated_rows([own], prior=prior)
     others = [of for of in sets.values() if of.group != own.group]
     requested = pd.concat([with_held(of, labelled_rows(of, calibration)) for of in others])
@@ -575,21 +562,11 @@ def estimated(
     shifts: of each quarter of the groups, that without it.
     """
     alone, parts = fitted.drop(columns=REFERENCE_TRUE, errors="ignore"), []
-    for fold, groups in enumerate(folds()):
-        own = requested[requested["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
-        if own.empty:
-            continue
-        prior = prior_without(group, fold, "mAP")
+    for fold, own in by_fold(requested):
+        prior = prior_without(group, fold)
         model = Regression(prior=prior, domain_shift=shifts[fold]).fit(alone)
         found = [model.predict(own.iloc[[k]])[0] for k in range(len(own))]
-        parts.append(
-            own[["source", "category"]].assign(
-                true=own["mAP"],
-                estimate=[of.value for of in found],
-                lower=[of.lower for of in found],
-                upper=[of.upper for of in found],
-            )
-        )
+        parts.append(own[["source", "category"]].assign(true=own["mAP"], **ends(found)))
     return pd.concat(parts)
 
 

@@ -2,7 +2,6 @@
 
     python -m benchmarks.fine_tuned_pairs table DATA NAME=PREDICTIONS ... --boxes OUT
     python -m benchmarks.fine_tuned_pairs evaluate [--declared]
-    python -m benchmarks.fine_tuned_pairs strangers
     python -m benchmarks.fine_tuned_pairs labels DATA NAME=PREDICTIONS ... --boxes OUT [--draws N]
     python -m benchmarks.fine_tuned_pairs seen
 
@@ -16,8 +15,6 @@ neither the kin of the detector nor the group of the home nor a quarter of the g
 `evaluate` predicts the differences of that table by priors of which neither detector was a part
 (`benchmarks/compare.py`), with one at home declared (``--trained-here``) and without, and prints
 the errors; `labels` does so with 10 and 20 labelled images of the sites of 60 images and more.
-`strangers` compares, of pairs that were both trained on other sites than the labelled one, that
-prediction with one by slopes and errors of such pairs alone.
 
 `seen` measures whether it shows that a detector was trained at the labelled site, if it is not
 declared: of the same table, the detectors that were trained on one site, each labelled at home, and
@@ -34,7 +31,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator, Sequence
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,36 +55,26 @@ from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.io.coco import read_coco
 from autoeval.labels.values import ValueWithError
-from autoeval.model import Prior
-from autoeval.model.calibration import CalibrationPrior
-from autoeval.model.priors import read_calibration_prior
-from autoeval.model.train_prior import (
-    calibration_coefficients,
-    enough,
-    fit_prior,
-    kin,
-    read_calibrations,
-    read_scores,
-)
+from autoeval.model.train_prior import enough, kin
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
 from benchmarks.compare import (
     Scored,
     at_home_left_out,
     backtest,
+    estimates_of,
     labelled_pair,
     left_out,
     pair_rows,
-    strangers,
-    strangers_left_out,
     summary,
     without_labels,
 )
-from benchmarks.fine_tuned import PARENT, folds, labelled, read_sets
+from benchmarks.fine_tuned import PARENT, by_fold, labelled, prior_without, read_sets
 from benchmarks.panel import (
+    LEVEL,
     add_detectors,
+    calibration_without,
     common,
-    evaluated,
     group_of,
     with_held,
 )
@@ -98,7 +85,6 @@ SIZES = (0, 10, 20)  # labelled images
 FEWEST_SITES = 12  # of a pair whose coverage is stated for itself
 KEY = ["source", "category", "fold", "category_group"]
 SMALL = 0.02  # added where log-odds are taken
-LEVEL = 0.9  # of intervals
 SURE = 0.9  # probability from which on a sign is stated
 COLUMNS = (
     "mae",
@@ -116,7 +102,6 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("seen")
-    commands.add_parser("strangers")
     table = commands.add_parser("table")
     evaluate = commands.add_parser("evaluate")
     evaluate.add_argument("--declared", action="store_true", help="only pairs with one at home")
@@ -134,9 +119,6 @@ def main() -> None:
     args = parse_args()
     if args.command == "seen":
         print_what_is_seen()
-        return
-    if args.command == "strangers":
-        print(to_markdown(evaluated_strangers(read_rows()).reset_index()))
         return
     if args.command == "evaluate":
         found = evaluated_pairs(read_rows(), declared_only=args.declared)
@@ -178,31 +160,6 @@ def evaluated_pairs(rows: pd.DataFrame, *, declared_only: bool = False) -> pd.Da
     groups = every.groupby(["kind", "declared"])
     table = groups[list(COLUMNS)].mean().join(of_pairs(every))
     return table.round(1).assign(n=groups.size()).sort_index()
-
-
-def evaluated_strangers(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the errors of pairs of which both were trained on other single sites.
-
-    Undeclared, by the prior's mixture of both kinds, and as if it was declared, by a kind of their
-    own. Interval scores are those of Gneiting & Raftery (2007, equation 43), in points; lower is
-    better.
-    """
-    chosen = strangers(rows)
-    own = rows[chosen].reset_index(drop=True).assign(kind="both at a third site")
-    parts = []
-    for declared, predicted in (
-        ("no", left_out(rows, chosen)[0]),
-        ("as if", strangers_left_out(own)),
-    ):
-        lower, upper = np.array([of.interval(LEVEL) for of in predicted]).T
-        true = (own["true_a"] - own["true_b"]).to_numpy()
-        outside = np.maximum(lower - true, 0) + np.maximum(true - upper, 0)
-        score = 100 * (upper - lower + 2 / (1 - LEVEL) * outside)
-        parts.append(errors(own, predicted).assign(declared=declared, score=score))
-    every = pd.concat(parts)
-    groups = every.groupby(["kind", "declared"])
-    columns = [*COLUMNS, "score"]
-    return groups[columns].mean().join(of_pairs(every)).round(1).assign(n=groups.size())
 
 
 def of_pairs(found: pd.DataFrame) -> pd.DataFrame:
@@ -282,13 +239,8 @@ def pairs(args: argparse.Namespace) -> Iterator[tuple[Scored, Scored, str]]:
             scored = [fitted(name, sets, home) for name, sets in detectors.items()]
             for a, b in itertools.combinations([of for of in scored if of], 2):
                 away = {group_of(of.name.removeprefix(TUNED)) for of in (a, b)}
-                kept = ~a.estimates["group"].isin(away)
-                yield replace_estimates(a, kept), b, home
-
-
-def replace_estimates(of: Scored, kept: pd.Series) -> Scored:
-    """Keep some of the estimates of a detector."""
-    return Scored(of.name, of.sites, of.rows, of.calibration, of.estimates[kept])
+                kept = a.estimates[~a.estimates["group"].isin(away)]
+                yield replace(a, estimates=kept), b, home
 
 
 def compared(data: Path) -> Iterator[tuple[tuple[str, ...], list[str]]]:
@@ -325,33 +277,13 @@ def fitted(name: str, sets: dict[str, Site], home: str) -> Scored | None:
         return None
     rows = rows.dropna(subset=["mAP"])
     others = {k: of for k, of in sets.items() if of.group != own.group}
-    parts = [with_held(of, labelled_rows(of, calibration)) for of in others.values()]
-    table = pd.concat(parts, ignore_index=True)
+    scored = [with_held(of, labelled_rows(of, calibration)) for of in others.values()]
+    table = pd.concat(scored, ignore_index=True)
     table = table[common(table) & enough(table)]
-    estimates = []
-    for fold, groups in enumerate(folds()):
-        asked = table[table["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
-        if len(asked):
-            prior = prior_without(without, own.group, fold)
-            values = evaluated(rows, asked, prior)
-            columns = ["group", "n_images", "n_boxes"]
-            estimates.append(values.assign(**{c: asked[c].to_numpy() for c in columns}))
-    return Scored(name, sets, rows, calibration, pd.concat(estimates, ignore_index=True))
-
-
-@cache
-def calibration_without(without: str) -> CalibrationPrior:
-    """Return the usual calibration of the panel's detectors of other kin."""
-    known = {k: of for k, of in read_calibrations().items() if kin(k) != without}
-    return read_calibration_prior(calibration_coefficients(known))
-
-
-@cache
-def prior_without(without: str, home_group: str, fold: int) -> Prior:
-    """Fit the prior of single detectors without kin, a home's group and a quarter of the groups."""
-    rows = read_scores()
-    left_out = {home_group, *folds()[fold]}
-    return fit_prior(rows[(rows["detector"].map(kin) != without) & ~rows["group"].isin(left_out)])
+    parts = [
+        (asked, prior_without(own.group, fold, kind=without)) for fold, asked in by_fold(table)
+    ]
+    return Scored(name, sets, rows, calibration, estimates_of(rows, parts))
 
 
 def print_what_is_seen() -> None:

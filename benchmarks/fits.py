@@ -40,17 +40,14 @@ from autoeval.estimation.category_scores import labelled_rows
 from autoeval.model import Prior
 from autoeval.model.calibration import CalibrationPrior
 from autoeval.model.pair_table import CATEGORY, GROUP, SITE
-from autoeval.model.priors import read_calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
     COMMON,
     QUARTERS,
-    calibration_coefficients,
     enough,
     fit_prior,
     kin,
     quarters,
-    read_calibrations,
     read_scores,
 )
 from autoeval.report.page import to_markdown
@@ -58,6 +55,8 @@ from autoeval.sites.site import Site
 from benchmarks.panel import (
     LABELLED,
     add_detectors,
+    calibration_without,
+    ends,
     evaluable,
     evaluated,
     read_sets,
@@ -113,12 +112,10 @@ def main() -> None:
         print(to_markdown(table.round(1).reset_index()) + "\n")
 
 
-def priors_without(name: str) -> tuple[Prior, CalibrationPrior]:
-    """Fit the priors on the detectors of the panel that are of another kind."""
+def prior_without(name: str) -> Prior:
+    """Fit the prior on the detectors of the panel that are of another kind."""
     rows = read_scores()
-    prior = fit_prior(rows[rows["detector"].map(kin) != kin(name)])
-    others = {k: of for k, of in read_calibrations().items() if kin(k) != kin(name)}
-    return prior, read_calibration_prior(calibration_coefficients(others))
+    return fit_prior(rows[rows["detector"].map(kin) != kin(name)])
 
 
 def priors_of_quarters(name: str) -> tuple[dict[str, int], list[Prior]]:
@@ -131,7 +128,7 @@ def priors_of_quarters(name: str) -> tuple[dict[str, int], list[Prior]]:
 
 def by_images(name: str, sets: Sequence[Site]) -> pd.DataFrame:
     """Estimate all sites by fits on more and more labelled images."""
-    _, of_boxes = priors_without(name)
+    of_boxes = calibration_without(kin(name))
     quarter, priors = priors_of_quarters(name)
     (labelled,) = (of for of in sets if of.name == LABELLED)
     parts = []
@@ -165,7 +162,7 @@ def image_tables(estimates: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def by_boxes(name: str, sets: Sequence[Site]) -> pd.DataFrame:
     """Estimate all sites by fits on more and more labelled boxes."""
-    prior, of_boxes = priors_without(name)
+    prior, of_boxes = prior_without(name), calibration_without(kin(name))
     (labelled,) = (of for of in sets if of.name == LABELLED)
     draws = [(size, draw) for size in BOXES for draw in range(BOX_DRAWS)] + [(np.inf, 0)]
     parts = []
@@ -199,7 +196,7 @@ def box_tables(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def by_one_site(name: str, sets: Sequence[Site]) -> pd.DataFrame:
     """Fit on each site of one category, and estimate the others."""
-    prior, of_boxes = priors_without(name)
+    prior, of_boxes = prior_without(name), calibration_without(kin(name))
     sites = [of for of in sets if of.everywhere]
     parts = []
     for fitted in tqdm(sites, name):
@@ -226,7 +223,7 @@ def one_site_tables(estimates: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def by_several_sites(name: str, sets: Sequence[Site], draws: int) -> pd.DataFrame:
     """Fit on the labelled set, and on draws of sites of different groups, and estimate others."""
-    _, of_boxes = priors_without(name)
+    of_boxes = calibration_without(kin(name))
     quarter, priors = priors_of_quarters(name)
     sites, parts = [of for of in sets if of.everywhere], []
     fits = [(LABELLED, 0, [of for of in sets if of.name == LABELLED])]
@@ -273,7 +270,7 @@ def several_sites_tables(estimates: pd.DataFrame) -> Iterator[pd.DataFrame]:
 def known_sites(name: str, sets: Sequence[Site], draws: int, *, together: bool) -> pd.DataFrame:
     """Estimate the other half of the images of each site that a fit holds one half of."""
     sites = [of for of in sets if of.everywhere and set(of.boxes.categories) <= set(COMMON)]
-    priors, parts = priors_without(name), []
+    priors, parts = (prior_without(name), calibration_without(kin(name))), []
     for draw in tqdm(range(draws), name):
         parts.append(halves(sites, draw, priors, together=together).assign(draw=draw))
     return pd.concat(parts, ignore_index=True)
@@ -331,9 +328,7 @@ def named_and_new(model: Regression, rows: pd.DataFrame, site: str) -> pd.DataFr
                 "category": rows["category"].to_numpy(),
                 "true": rows["mAP"].to_numpy(),
                 "carried": rows["category"].map(at).to_numpy(),
-                "estimate": [of.value for of in intervals],
-                "lower": [of.lower for of in intervals],
-                "upper": [of.upper for of in intervals],
+                **ends(intervals),
             }
         )
         for way, intervals in parts.items()
@@ -379,8 +374,7 @@ def of_group(own: pd.DataFrame, group: str, prior: Prior) -> pd.DataFrame:
             new = sites[sites["source"] != first]
             asked = new.assign(**{GROUP: group}) if way in WAYS[2:] else new
             predicted = [model.predict(asked.iloc[[k]])[0] for k in range(len(asked))]
-            found = pd.DataFrame(predicted)[["lower", "upper"]]
-            found = found.assign(way=way, first=first, estimate=[of.value for of in predicted])
+            found = pd.DataFrame(ends(predicted)).assign(way=way, first=first)
             names = new[["source", "category"]].assign(true=new["mAP"]).reset_index(drop=True)
             parts.append(names.join(found).assign(carried=names["category"].map(carried)))
     made = pd.concat(parts, ignore_index=True)

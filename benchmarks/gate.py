@@ -18,7 +18,7 @@ import itertools
 import json
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,9 @@ from tqdm import tqdm
 
 import autoeval
 from autoeval.report.page import format_cells, to_markdown
+from benchmarks.panel import FITTED_ON, OF_TASK, SET, in_part, write_part
 
-SET = "all/coco_mini"
-FITTED_ON = "val"
 CATEGORIES: dict[str, list[str]] = {"vehicle": ["car", "bus", "truck"], "person": ["person"]}
-OF_TASK = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}
 SIZES = (0, 20, 50)
 FAR = 0.05  # true difference that 50 labels should decide
 COCO_SITES = ("coco_",)  # may share images with the labelled set
@@ -81,21 +79,11 @@ def sites_of(data: Path) -> list[str]:
 
 def fitted(data: Path, named: Mapping[str, str], folder: Path) -> dict[str, Any]:
     """Fit every detector on the labelled set."""
-    content = json.loads((data / SET / "annotations.json").read_bytes())
-    kept = [image["id"] for image in content["images"] if image["coco_split"] == FITTED_ON]
-    labels = with_images(content, kept, folder / "set.json")
+    file = data / SET / "annotations.json"
+    labels = write_part(file, in_part(file, FITTED_ON), folder / "set.json")
     return {
         name: autoeval.fit(labels, str(Path(path) / f"{SET}.json")) for name, path in named.items()
     }
-
-
-def with_images(content: Mapping[str, Any], ids: Sequence[Any], path: Path) -> Path:
-    """Write the labels of some images."""
-    wanted = set(ids)
-    images = [image for image in content["images"] if image["id"] in wanted]
-    boxes = [box for box in content["annotations"] if box["image_id"] in wanted]
-    path.write_text(json.dumps({**content, "images": images, "annotations": boxes}))
-    return path
 
 
 def at_site(
@@ -113,13 +101,12 @@ def at_site(
     labelled = {box["category_id"] for box in content["annotations"]}
     words = [entry["name"] for entry in content["categories"] if entry["id"] in labelled]
     categories = {name: CATEGORIES.get(name, [name]) for name in OF_TASK.get(task, words)}
-    ids = [image["id"] for image in content["images"]]
+    n = len(content["images"])
     samples: list[tuple[int, Path | None]] = [(0, None)]
     for k, draw in itertools.product(SIZES[1:], range(args.draws)):
-        if k <= len(ids) / 2:
-            drawn = np.random.default_rng((draw, k)).permutation(len(ids))[:k]
-            file = folder / f"{k}_{draw}.json"
-            samples.append((k, with_images(content, [ids[i] for i in drawn], file)))
+        if k <= n / 2:
+            drawn = np.isin(np.arange(n), np.random.default_rng((draw, k)).permutation(n)[:k])
+            samples.append((k, write_part(images, drawn, folder / f"{k}_{draw}.json")))
     there = {name: Path(path) / f"{site}.json" for name, path in named.items()}
     for a, b in itertools.combinations([name for name, path in there.items() if path.exists()], 2):
         pair = {name: fits[name] for name in (a, b)}

@@ -61,8 +61,16 @@ from autoeval.model.regression import Regression
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
 from benchmarks.many_categories import SET, WORDS, Pool, estimates, planned_pool, write_boxes
-from benchmarks.many_categories import write_part as write_split
-from benchmarks.panel import LABELLED, TASKS, add_detectors, group_of, read_sets
+from benchmarks.panel import (
+    FITTED_ON,
+    LABELLED,
+    TASKS,
+    add_detectors,
+    group_of,
+    in_part,
+    read_sets,
+    write_part,
+)
 
 CATEGORIES = ("vehicle", "person")
 FIRST = 3  # sites of each category that are fitted on
@@ -394,7 +402,7 @@ def read_pools(
         for name in fitted_on(size_of) if names else [SET]:
             labels = data / task / name / "annotations.json"
             if name == SET:
-                labels = write_split(labels, "val", folder / "val.json")
+                labels = write_part(labels, in_part(labels, FITTED_ON), folder / "val.json")
             boxes = write_boxes(predictions / task / f"{name}.json", labels, folder / "boxes.json")
             try:
                 fits[name] = autoeval.fit(labels, boxes, categories=words)

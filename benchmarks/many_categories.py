@@ -56,7 +56,7 @@ from autoeval.labels.values import NOTHING
 from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
 from benchmarks.commands import run_part
-from benchmarks.panel import LEVEL, group_of, interval_score
+from benchmarks.panel import LEVEL, group_of, in_part, interval_score, write_part
 
 SET = "coco_mini"
 HOME = "robot_home"
@@ -90,16 +90,6 @@ class Pool:
         return float(np.mean(list(self.each.values())))
 
 
-def write_part(file: Path, split: str | None, target: Path) -> Path:
-    """Write the images of one split of an annotation file, all without one, into a file."""
-    content = json.loads(file.read_bytes())
-    images = [of for of in content["images"] if split is None or of["coco_split"] == split]
-    kept = {image["id"] for image in images}
-    boxes = [box for box in content["annotations"] if box["image_id"] in kept]
-    target.write_text(json.dumps(content | {"images": images, "annotations": boxes}))
-    return target
-
-
 def write_boxes(file: Path, annotations: Path, target: Path) -> Path:
     """Write the boxes of some images over `LOWEST_SCORE` into a file."""
     kept = {image["id"] for image in json.loads(annotations.read_bytes())["images"]}
@@ -124,7 +114,9 @@ def read_pools(
         boxes = predictions / detector / "all" / f"{site}.json"
         if not boxes.exists():
             continue
-        own = write_part(data / "all" / site / "annotations.json", split, folder / f"{name}.json")
+        own = data / "all" / site / "annotations.json"
+        if split is not None:
+            own = write_part(own, in_part(own, split), folder / f"{name}.json")
         files[name] = own, write_boxes(boxes, own, folder / f"{name}_boxes.json")
     labelled, boxes = files.pop("fit")
     estimator = autoeval.fit(labelled, boxes)
@@ -318,7 +310,8 @@ def read_sets(data: Path, predictions: Path, folder: Path) -> Iterator[tuple[Sit
         yield replace(made, name=path.stem, group=group_of(path.stem)), "two categories"
     folder.mkdir(parents=True, exist_ok=True)
     for part in ("val", "train"):
-        labels = write_part(data / "all" / SET / "annotations.json", part, folder / f"{part}.json")
+        file = data / "all" / SET / "annotations.json"
+        labels = write_part(file, in_part(file, part), folder / f"{part}.json")
         boxes = write_boxes(predictions / "all" / f"{SET}.json", labels, folder / f"{part}_b.json")
         made = labels_with_files(labels, Predictions(boxes, complete=False))
         yield replace(made, name=part, group=part), "80 categories"

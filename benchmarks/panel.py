@@ -25,8 +25,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -55,22 +56,25 @@ from autoeval.estimation.given import Predictions
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.estimation.threshold_choice import choose_threshold, exact_curve
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.content import labelled_boxes
+from autoeval.io.labels.content import LabelSet, labelled_boxes
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
-from autoeval.model import Prior
+from autoeval.model import PredictionInterval, Prior
 from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
 from autoeval.model.pair_table import CATEGORY, EXPECTED, FEATURES, with_target
+from autoeval.model.priors import read_calibration_prior
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
     COMMON,
     FLOORS,
     QUARTERS,
     TABLES,
+    calibration_coefficients,
     enough,
     fit_prior,
     kin,
     operating_point_prior,
     quarters,
+    read_calibrations,
     read_operating_points,
     read_scores,
 )
@@ -86,9 +90,12 @@ WORDS = {
     "vehicle": "vehicle",
     "person": "person",
 }
-TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person"), "all": ()}
+OF_TASK = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}
+TASKS: dict[str, tuple[str, ...]] = {**OF_TASK, "all": ()}
 ORIGINS = ("bdd", "hituav", "dawn", "coco", "trafficcam", "highway_id")
 LABELLED = "coco_mini"
+SET = f"all/{LABELLED}"
+FITTED_ON = "val"  # part of its images
 THRESHOLDS = (0.1, *FITTED, 0.7)
 COLUMNS = ["detector", "kind", "group", "source", "category", "n_images", "n_held", "n_boxes"]
 ACCURACIES = ["mAP", "mAP50", "mAP75"]
@@ -183,22 +190,42 @@ def read_sets(data: Path, predictions: Path) -> Iterator[Site]:
             content = read_coco(file)
             names = categories or content.categories
             known = categories or set(names) <= set(WORDS.values())
-            words = WORDS if known else {name: name for name in names}
-            numbers = dict(zip(content.numbers, content.categories, strict=True))
-            boxes = Predictions(path).read(content.images, where=str(path), numbers=numbers)
-            boxes, truth = boxes.as_categories(names, words), labelled_boxes(content, names)
+            site = read_site(path, content, names, WORDS if known else {n: n for n in names})
             if path.stem == LABELLED:
-                entries = json.loads(file.read_bytes())["images"]
-                kept = np.flatnonzero([entry["coco_split"] == "val" for entry in entries])
-                boxes, truth = boxes.on_images(kept), truth.on_images(kept)
+                site = site.on_images(in_part(file, FITTED_ON))
             elif group_of(path.stem) == "coco":
                 continue
-            site = path.stem != LABELLED
+            everywhere = path.stem != LABELLED
             try:
-                boxes = replace(boxes, truth=truth, name=path.stem, group=group_of(path.stem))
-                yield labelled_site(replace(boxes, everywhere=site))
+                site = replace(site, name=path.stem, group=group_of(path.stem))
+                yield labelled_site(replace(site, everywhere=everywhere))
             except InputError as error:
                 print(f"{path}: {error}")
+
+
+def read_site(
+    predictions: Path, content: LabelSet, names: Sequence[str], words: Mapping[str, str]
+) -> Site:
+    """Read the boxes and labels of a site in some categories; words: category of each."""
+    numbers = dict(zip(content.numbers, content.categories, strict=True))
+    site = Predictions(predictions).read(content.images, where=str(predictions), numbers=numbers)
+    return replace(site.as_categories(names, words), truth=labelled_boxes(content, names))
+
+
+def in_part(annotations: Path, part: str) -> np.ndarray:
+    """Return which images of a file are of a part of COCO's data, (M,) bool."""
+    images = json.loads(annotations.read_bytes())["images"]
+    return np.array([image["coco_split"] == part for image in images])
+
+
+def write_part(annotations: Path, chosen: np.ndarray, target: Path) -> Path:
+    """Write the labels of some images, (M,) bool, into another file."""
+    content = json.loads(annotations.read_bytes())
+    images = [image for image, kept in zip(content["images"], chosen, strict=True) if kept]
+    ids = {image["id"] for image in images}
+    boxes = [box for box in content["annotations"] if box["image_id"] in ids]
+    target.write_text(json.dumps({**content, "images": images, "annotations": boxes}))
+    return target
 
 
 def add_detector(name: str, sets: Sequence[Site]) -> None:
@@ -304,9 +331,7 @@ def evaluated(
     target: str = "mAP",
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others, each as a site of its own."""
-    regression = Regression(target=target, prior=prior)
-    fitted = regression.fit(known)
-    predicted = fitted.predict(new)  # each on its own
+    predicted = Regression(target=target, prior=prior).fit(known).predict(new)  # each on its own
     group = np.where(new["category"].isin(COMMON), new["category"], "other")
     return pd.DataFrame(
         {
@@ -314,13 +339,25 @@ def evaluated(
             "source": new["source"].to_numpy(),
             "category": new["category"].to_numpy(),
             "true": new[target].to_numpy(),
-            "estimate": [of.value for of in predicted],
-            "lower": [of.lower for of in predicted],
-            "upper": [of.upper for of in predicted],
-            "raw": [of.raw for of in predicted],
-            "reach": [of.reach for of in predicted],
+            **ends(predicted),
         }
     )
+
+
+def ends(intervals: Sequence[PredictionInterval]) -> dict[str, list[float]]:
+    """Return the estimates and the ends of their intervals as columns."""
+    return {
+        "estimate": [of.value for of in intervals],
+        "lower": [of.lower for of in intervals],
+        "upper": [of.upper for of in intervals],
+    }
+
+
+@cache
+def calibration_without(kind: str) -> CalibrationPrior:
+    """Return the usual calibration of the panel's detectors of other kinds."""
+    known = {name: of for name, of in read_calibrations().items() if kin(name) != kind}
+    return read_calibration_prior(calibration_coefficients(known))
 
 
 def tabulated(

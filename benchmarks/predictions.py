@@ -15,9 +15,8 @@ falls; accuracies are always those of the boxes that are left. Fitted on 164 ima
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -32,8 +31,6 @@ from autoeval.estimation.calibrating import calibrate, calibrated_rows, fits_abo
 from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.labelled_sets import labelled_site
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.content import LabelSet, labelled_boxes
-from autoeval.io.predictions import read_predictions
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import COUNTED, FEATURES, rows_where
 from autoeval.model.priors import calibration_prior
@@ -42,11 +39,19 @@ from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.file_looks import Looks, check_floor, unseen_share, unseen_warning
 from autoeval.sites.label_warnings import overconfident
 from autoeval.sites.site import Site
-from benchmarks.panel import group_of
+from benchmarks.panel import (
+    FITTED_ON,
+    LABELLED,
+    OF_TASK,
+    SET,
+    WORDS,
+    ends,
+    group_of,
+    in_part,
+    read_site,
+)
 
-WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
 EVALUATED = {"car", "bus", "truck", "person"}
-TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}
 Change = Callable[[Boxes], Boxes]
 DRAWS = 10
 FEW = 3
@@ -113,65 +118,51 @@ def main() -> None:
         changed(args.data, args.predictions)
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
-    """A labelled set and what was found there."""
-
-    name: str
-    found: Boxes
-    truth: Boxes
-    everywhere: bool = True
-
-    def changed(self, change: Change) -> Site:
-        """Return it after a change of its confidences."""
-        site = Site(change(self.found), truth=self.truth, everywhere=self.everywhere)
-        return labelled_site(replace(site, name=self.name, group=group_of(self.name)))
-
-    def fit(self, change: Change) -> tuple[pd.DataFrame, ScoreCalibration]:
-        """Calibrate on it and score it after a change."""
-        made = self.changed(change)
-        floor = made.looks.floor
-        rows, calibration = calibrated_rows([made], prior=calibration_prior(floor))
-        return rows.assign(unseen=unseen_share(made.boxes), floor=floor), calibration
-
-    def pairs(self, change: Change, calibration: ScoreCalibration) -> pd.DataFrame:
-        """Score it after a change, by the calibration of another set."""
-        made = self.changed(change)
-        rows = labelled_rows(made, calibration)
-        # where no box is left of any category, the rows have no scores
-        rows = rows.assign(**{name: np.nan for name in FEATURES if name not in rows})
-        return rows.assign(unseen=unseen_share(made.boxes), floor=made.looks.floor)
+def changed_site(site: Site, change: Change) -> Site:
+    """Return a labelled site after a change of its confidences."""
+    changed = Site(change(site.boxes), truth=site.truth, everywhere=site.everywhere)
+    return labelled_site(replace(changed, name=site.name, group=group_of(site.name)))
 
 
-def sites(data: Path, predictions: Path) -> Iterator[Case]:
+def fit_changed(site: Site, change: Change) -> tuple[pd.DataFrame, ScoreCalibration]:
+    """Calibrate on a site and score it after a change."""
+    made = changed_site(site, change)
+    floor = made.looks.floor
+    rows, calibration = calibrated_rows([made], prior=calibration_prior(floor))
+    return rows.assign(unseen=unseen_share(made.boxes), floor=floor), calibration
+
+
+def changed_pairs(site: Site, change: Change, calibration: ScoreCalibration) -> pd.DataFrame:
+    """Score a site after a change, by the calibration of another set."""
+    made = changed_site(site, change)
+    rows = labelled_rows(made, calibration)
+    # where no box is left of any category, the rows have no scores
+    rows = rows.assign(**{name: np.nan for name in FEATURES if name not in rows})
+    return rows.assign(unseen=unseen_share(made.boxes), floor=made.looks.floor)
+
+
+def sites(data: Path, predictions: Path) -> Iterator[Site]:
     """Read all sites."""
-    for task, categories in TASKS.items():
+    for task, categories in OF_TASK.items():
         for path in sorted((predictions / task).glob("*.json")):
             content = read_coco(data / task / path.stem / "annotations.json")
-            found = read(path, content, categories, WORDS)
-            yield Case(path.stem, found, labelled_boxes(content, categories))
+            site = read_site(path, content, categories, WORDS)
+            yield replace(site, name=path.stem, everywhere=True)
 
 
-def read(path: Path, content: LabelSet, categories: Sequence[str], words: dict[str, str]) -> Boxes:
-    """Read predictions in the categories that are evaluated."""
-    return read_predictions(path, images=content.images).as_categories(categories, words)
-
-
-def split(data: Path, predictions: Path, name: str) -> tuple[Boxes, Boxes]:
-    """Return the images of coco_mini that a COCO split holds: boxes and labels."""
-    path = data / "all/coco_mini/annotations.json"
-    content, entries = read_coco(path), json.loads(path.read_bytes())["images"]
-    kept = np.flatnonzero([entry["coco_split"] == name for entry in entries])
-    truth = labelled_boxes(content)
-    words = {word: word for word in truth.categories}
-    found = read(predictions / "all/coco_mini.json", content, truth.categories, words)
-    return found.on_images(kept), truth.on_images(kept)
+def coco(data: Path, predictions: Path, part: str) -> Site:
+    """Read the images of coco_mini that are of a part of COCO's data."""
+    path = data / SET / "annotations.json"
+    content = read_coco(path)
+    words = {word: word for word in content.categories}
+    site = read_site(predictions / f"{SET}.json", content, content.categories, words)
+    return replace(site.on_images(in_part(path, part)), name=LABELLED, group=OF_LABELS)
 
 
 def whole(data: Path, predictions: Path) -> None:
     """Compare what can be fitted on, and estimate many categories."""
-    sets = [site.changed(lambda found: found) for site in sites(data, predictions)]
-    labelled = coco(data, predictions, "val")
+    sets = [changed_site(site, lambda found: found) for site in sites(data, predictions)]
+    labelled = labelled_site(coco(data, predictions, FITTED_ON))
     known, calibration = calibrated_rows([labelled])
     table = rows_of(sets, calibration)
     others = known[~known["category"].isin(EVALUATED)]
@@ -191,12 +182,6 @@ def whole(data: Path, predictions: Path) -> None:
     print("\n" + to_markdown(format_cells(many, formats)))
 
 
-def coco(data: Path, predictions: Path, name: str) -> Site:
-    """Read a split of coco_mini."""
-    found, truth = split(data, predictions, name)
-    return labelled_site(Site(found, truth=truth, name="coco_mini", group=OF_LABELS))
-
-
 def rows_of(sets: Sequence[Site], calibration: ScoreCalibration) -> pd.DataFrame:
     """Return a pair for every category of every set, by the calibration of another."""
     return pd.concat([labelled_rows(of, calibration) for of in sets], ignore_index=True)
@@ -206,11 +191,7 @@ def alone(training: pd.DataFrame, requested: pd.DataFrame) -> pd.DataFrame:
     """Estimate pairs, each as of a new site."""
     estimator = Regression().fit(training)
     found = [estimator.predict(requested.iloc[[k]])[0] for k in range(len(requested))]
-    return requested.assign(
-        estimate=[t.value for t in found],
-        lower=[t.lower for t in found],
-        upper=[t.upper for t in found],
-    )
+    return requested.assign(**ends(found))
 
 
 def without_groups(sets: Sequence[Site], further: Sequence[Site] = ()) -> pd.DataFrame:
@@ -249,15 +230,14 @@ def many_categories(data: Path, predictions: Path) -> list[dict[str, object]]:
     """Fit on one half of coco_mini and estimate the mean over all categories of the other."""
     rows = []
     for known, new in (("val", "train"), ("train", "val")):
-        pairs, calibration = calibrated_rows([coco(data, predictions, known)])
+        pairs, calibration = calibrated_rows([labelled_site(coco(data, predictions, known))])
         estimator = Regression().fit(pairs)
-        found, truth = split(data, predictions, new)
-        site = Site(found, calibration=calibration)
-        _, pairs = site_scores(site, FEATURES)
+        site = coco(data, predictions, new)
+        _, pairs = site_scores(Site(site.boxes, calibration=calibration), FEATURES)
         pairs = rows_where(pairs, pairs[COUNTED])
         mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
-        precision = [ranked.average_precision().mean() for ranked in rank_categories(found, truth)]
-        by_name = dict(zip(truth.categories, precision, strict=True))
+        precision = [ranked.average_precision().mean() for ranked in site.evaluation.rankings]
+        by_name = dict(zip(site.boxes.categories, precision, strict=True))
         true = np.array([by_name[name] for name in pairs["category"]])
         error = np.abs([t.value for t in each] - true)
         inside = [t.lower <= y <= t.upper for t, y in zip(each, true, strict=True)]
@@ -279,16 +259,15 @@ def many_categories(data: Path, predictions: Path) -> list[dict[str, object]]:
 def changed(data: Path, predictions: Path) -> None:
     """Estimate changed files by fits on files changed alike, and by a fit on whole ones."""
     there = [of for of in sites(data, predictions) if group_of(of.name) != OF_LABELS]
-    labelled, truth = split(data, predictions, "val")
-    val = Case(OF_LABELS, labelled, truth, everywhere=False)
+    val = coco(data, predictions, FITTED_ON)
     fits = fits_at_floors(val)
-    floors = tuple((of, float(np.mean(labelled.scores >= of))) for of in tuple(fits)[1:])
-    statistics = replace(Looks.of(labelled), floors=floors)
+    floors = tuple((of, float(np.mean(val.boxes.scores >= of))) for of in tuple(fits)[1:])
+    statistics = replace(Looks.of(val.boxes), floors=floors)
     tables: dict[str, list[dict[str, object]]] = {}
     for name, change in CHANGES.items():
-        known, own = val.fit(change)
-        alike = pd.concat([site.pairs(change, own) for site in there], ignore_index=True)
-        found = [change(site.found) for site in there]
+        known, own = fit_changed(val, change)
+        alike = pd.concat([changed_pairs(site, change, own) for site in there], ignore_index=True)
+        found = [change(site.boxes) for site in there]
         ways = {
             ALIKE: (partial(estimated, known, alike), warnings_of_fit(val, change)),
             f"{FEW} groups of sites, all changed": (partial(by_groups, alike, FEW), {}),
@@ -313,8 +292,7 @@ def estimated(training: pd.DataFrame, pairs: pd.DataFrame, *, widened: bool) -> 
     found = [
         estimator.predict(pairs.iloc[[k]].assign(unseen=share))[0] for k, share in enumerate(unseen)
     ]
-    columns = {"estimate": "value", "lower": "lower", "upper": "upper"}
-    return pairs.assign(**{c: [getattr(of, n) for of in found] for c, n in columns.items()})
+    return pairs.assign(**ends(found))
 
 
 def by_groups(table: pd.DataFrame, n_groups: int, *, widened: bool) -> pd.DataFrame:
@@ -346,20 +324,20 @@ def _inside(rows: pd.DataFrame) -> str:
     return f"{100 * inside.mean():.0f}" if len(rows) else "–"
 
 
-def warnings_of_fit(val: Case, change: Change) -> dict[str, object]:
+def warnings_of_fit(val: Site, change: Change) -> dict[str, object]:
     """Return whether a fit on the changed labelled set gives a warning."""
-    found = change(val.found)
+    found = change(val.boxes)
     warnings = (
         *check_floor(found, "the file", complete=False),
         *unseen_warning(unseen_share(found)),
-        *overconfident(rank_categories(found, val.truth)),
+        *overconfident(rank_categories(found, val.evaluation.truth)),
     )
     return {"doubted": "yes" if warnings else "no"}
 
 
-def fits_at_floors(val: Case) -> dict[float, tuple[pd.DataFrame, ScoreCalibration]]:
+def fits_at_floors(val: Site) -> dict[float, tuple[pd.DataFrame, ScoreCalibration]]:
     """Fit on a full list, at its own floor (0) and at those that a fit knows, too."""
-    full = val.changed(CHANGES["as they are"])
+    full = changed_site(val, CHANGES["as they are"])
     pairs, of_all, probabilities = calibrate([full])
     above = fits_above([full], of_all, probabilities)
     fits = {floor: (of.rows, of.calibration) for floor, of in above.items()}
@@ -373,7 +351,7 @@ def fits_at_floors(val: Case) -> dict[float, tuple[pd.DataFrame, ScoreCalibratio
 def unlike(
     fits: Mapping[float, tuple[pd.DataFrame, ScoreCalibration]],
     statistics: Looks,
-    there: Sequence[Case],
+    there: Sequence[Site],
     change: Change,
     *,
     widened: bool,
@@ -381,13 +359,13 @@ def unlike(
     """Estimate changed sites by a fit on a full list, at the floor that it takes them for."""
     parts = []
     for site in there:
-        found = change(site.found)
+        found = change(site.boxes)
         try:
             floor = statistics.start_of(found).floor
         except InputError:  # refused; tabulated all the same
             floor = 0.0
         rows, calibration = fits[floor]
-        parts.append(estimated(rows, site.pairs(change, calibration), widened=widened))
+        parts.append(estimated(rows, changed_pairs(site, change, calibration), widened=widened))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -55,14 +55,14 @@ from autoeval.model.train_prior import (
 from autoeval.model.train_reference_prior import PAIR, TABLE, chosen, estimated, maker
 from autoeval.report.page import to_markdown
 from autoeval.sites.site import Site
-from benchmarks.panel import LABELLED, WIDE, add_detectors, evaluable, read_sets
+from benchmarks.panel import ACCURACIES, LABELLED, WIDE, add_detectors, ends, evaluable, read_sets
+from benchmarks.panel import COLUMNS as OF_PAIRS
 
 POINTS = TABLES / "reference_points.csv"
 TARGETS = ("precision@0.3", "precision@0.5")
 READ = tuple(f"{BY_REFERENCE}{target}" for target in TARGETS)
 SITE = ["source", "category"]
-COLUMNS = [*PAIR, "kind", "group", "source", "category", "n_images", "n_held", "n_boxes"]
-COLUMNS += [*FEATURES, *REFERENCE_FEATURES, REFERENCE_TRUE, "mAP", "mAP50", "mAP75"]
+COLUMNS = [*PAIR, *OF_PAIRS[1:], *FEATURES, *REFERENCE_FEATURES, REFERENCE_TRUE, *ACCURACIES]
 
 
 def main() -> None:
@@ -169,8 +169,8 @@ def left_out(cells: pd.DataFrame) -> pd.DataFrame:
         mine = (own["start"] == of.start) & (own["full"] == of.full)
         with_it = own[mine & (own["narrower"] == of.narrower)].reset_index(drop=True)
         without = own[own["start"].isna()].reset_index(drop=True)
-        ends = without[["estimate", "lower", "upper"]].add_suffix("_without")
-        parts.append(with_it.join(ends))
+        plain = without[["estimate", "lower", "upper"]].add_suffix("_without")
+        parts.append(with_it.join(plain))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -288,9 +288,7 @@ def with_and_without(
         "true": new[target].to_numpy(),
     }
     for name, fitted in {"_without": without, "": with_it}.items():
-        found = fitted.predict(new)
-        ends = {"estimate": "value", "lower": "lower", "upper": "upper"}
-        columns |= {f"{k}{name}": [getattr(of, v) for of in found] for k, v in ends.items()}
+        columns |= {f"{k}{name}": values for k, values in ends(fitted.predict(new)).items()}
     return pd.DataFrame(columns)
 
 

@@ -46,7 +46,9 @@ from autoeval.io.images import read_image
 from autoeval.io.labels.content import LabelSet
 from autoeval.runtime.files import atomic_path, write_json, write_text
 from autoeval.runtime.progress import progress_bar
+from benchmarks.panel import FITTED_ON, LABELLED, TASKS, WORDS, in_part
 
+# Sites of the first detectors, whose pairs are compared (`benchmarks/fine_tuned_pairs.py`).
 HOMES = (
     "vehicle/nepal_road",
     "person/campus_india_ppe",
@@ -78,7 +80,6 @@ MORE_HOMES = (
     "two/hituav_mixed",
 )
 TRAINED_SHARE = 0.6
-LABELLED = "coco_mini"
 MOST_IMAGES = 60  # of a site that nobody was trained on, evenly taken
 SIZE = 416
 PAD = 114.0
@@ -90,21 +91,13 @@ WEIGHT_DECAY = 0.02
 SMALLEST_ZOOM = 0.7  # of the augmentation; the largest is its inverse
 SAME_WORD = {"vehicle": "car"}  # whose weights of the last layer a category starts with
 FEWEST_LABELS = 8  # of a category, to be learned
+# Pixels, boxes (N, 4) in them, and labels (N,).
 TrainingImage = tuple[torch.Tensor, np.ndarray, np.ndarray]
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = ROOT / "configs/training/retinanet_mobilenetv2.py"
-CLASS_OF = {"vehicle": "vehicle", "car": "vehicle", "bus": "vehicle", "truck": "vehicle",
-         "person": "person"}  # fmt: skip
 CLASSES = ("vehicle", "person")
-TASKS = ("vehicle", "person", "two", "all")
 LOWEST_SCORE = 0.01
 MOST_BOXES = 300
-
-
-"""Sites of the first detectors, whose pairs are compared (`benchmarks/fine_tuned_pairs.py`)."""
-
-
-"""Pixels, boxes (N, 4) in them, and labels (N,)."""
 
 
 def parse_args() -> argparse.Namespace:
@@ -163,8 +156,7 @@ def site_images(data: Path, site: str, content: LabelSet, home: str = "") -> lis
     """Return which images of a site none of `HOMES` nor `home` learned; of others some, evenly."""
     n = len(content.images)
     if Path(site).name == LABELLED:
-        entries = json.loads((data / site / "annotations.json").read_bytes())["images"]
-        return np.flatnonzero([entry["coco_split"] == "val" for entry in entries]).tolist()
+        return np.flatnonzero(in_part(data / site / "annotations.json", FITTED_ON)).tolist()
     if site in (*HOMES, home):
         return sorted(_shuffled(site, n)[round(TRAINED_SHARE * n) :])
     return np.unique(np.linspace(0, n - 1, min(n, MOST_IMAGES)).astype(int)).tolist()
@@ -342,7 +334,7 @@ def split(data_root: Path, training_sets: tuple[str, ...], work_dir: Path) -> No
 
 
 def _add(train: dict[str, Any], content: dict[str, Any], seen: set, folder: Path) -> None:
-    names = {category["id"]: CLASS_OF.get(category["name"]) for category in content["categories"]}
+    names = {category["id"]: WORDS.get(category["name"]) for category in content["categories"]}
     new_ids = {}
     for image in content["images"]:
         if image["id"] in seen:
@@ -362,7 +354,7 @@ def _add(train: dict[str, Any], content: dict[str, Any], seen: set, folder: Path
 
 def _without(content: dict[str, Any], seen: set) -> dict[str, Any]:
     """Return the images that were not trained on, with the detector's words."""
-    names = {category["id"]: CLASS_OF.get(category["name"]) for category in content["categories"]}
+    names = {category["id"]: WORDS.get(category["name"]) for category in content["categories"]}
     known = [word for word in CLASSES if word in names.values()]
     return {
         **content,
