@@ -1,27 +1,9 @@
-# Vehicles in 22 environments of 15 groups.
+# Vehicles in 22 environments of 15 groups: those of vehicle.py and more.
+_base_ = "vehicle.py"
+
 name = "vehicle_22"
-categories = ["vehicle"]
 
-# The folder with the data: --data-root DIR or AUTOEVAL_DATA_ROOT; or write it here, relative to
-# this file.
-data_root = None
-
-# A detector's words for the categories above; its other categories are not looked at.
-detector_mapping = dict(car="vehicle", bus="vehicle", truck="vehicle")
-
-# Source -> its group: sources of one origin are left out together.
 _environments = {
-    "vehicle/highway_id": "highway_id",
-    "vehicle/trafficcam_day": "trafficcam",
-    "vehicle/trafficcam_night": "trafficcam",
-    "vehicle/coco_vehicle": "coco",
-    "vehicle/drone_madison": None,
-    "vehicle/aerial_kit_ais": None,
-    "vehicle/aerial_minsk": None,
-    "vehicle/dawn_fog": "dawn",
-    "vehicle/nepal_road": None,
-    "vehicle/highway_top": None,
-    "vehicle/carla_drive": None,
     "vehicle/dawn_rain": "dawn",
     "vehicle/fortaleza_cctv": None,
     "vehicle/web_catalogue": None,
@@ -35,10 +17,7 @@ _environments = {
     "two/dashcam_india": None,
 }
 
-# Paths are relative to the data root. `mapping` reads the words of each annotation file: here all
-# say "vehicle" already; for files in COCO's own words it would be
-# dict(car="vehicle", bus="vehicle", truck="vehicle").
-seed_sets = [
+seed_sets = _base_.seed_sets + [
     dict(
         name=environment.rpartition("/")[2],
         group=group,
