@@ -11,9 +11,8 @@ DATA and PREDICTIONS are laid out as `benchmarks/panel.py` reads them.
 fitted on the `val` images of coco_mini; and on single sites of one category in turn, the three
 largest of different groups for each category. Of each site of another group that has 60 images k
 are drawn, again and again, and taken as labelled. Error: mean absolute difference to the value on
-all its images, mean over sites; coverage and half-width of nominal 90 % intervals; effective:
-simply drawn labels whose sample estimate has the same squared error, median over sites. *sample*:
-simple random draws and no assistance; the others are drawn by plan.
+all its images, mean over sites; coverage and half-width of nominal 90 % intervals. *sample*: simple
+random draws and no assistance; the others are drawn by plan.
 
 *sites*: the whole way of a user, by `autoeval.fit` and a plan. Each site of `FEWEST_ON_THE_WAY`
 images or more, but those of COCO, is estimated by fits on one other labelled site alone: in turn
@@ -80,7 +79,6 @@ MOST_LABELLED = 0.8  # share of a site; with more, little is left to estimate
 FORMATS = {
     **dict.fromkeys(("error", "bias", "half-width"), "{:.1f}"),
     **dict.fromkeys(("coverage", "dropped"), "{:.1%}"),
-    "effective": "{:.0f}",
 }
 SIZES_ON_THE_WAY = (10, 20, 40, 80)
 FEWEST_ON_THE_WAY = 40  # images of a site
@@ -124,13 +122,9 @@ def print_pairs(args: argparse.Namespace) -> None:
         coco = [of for of in sets if of.name == LABELLED]
         labelled = coco if kind == "set" else single_sites(sites)
         pairs = pairs_from(labelled, sites, args.target)
-        evaluated = effective_labels(backtest(pairs, draws=args.draws))
+        evaluated = backtest(pairs, draws=args.draws)
         print(
             f"## One labelled {kind}\n\n{to_markdown(format_cells(summary(evaluated), FORMATS))}\n"
-        )
-        ratio = [(p.prior.value - p.truth) * OF_ONE_SET.scale / p.prior.error for p in pairs]
-        print(
-            f"error over stated error, root mean square: {np.sqrt(np.mean(np.square(ratio))):.2f}\n"
         )
         if args.out:
             args.out.mkdir(parents=True, exist_ok=True)
@@ -294,25 +288,12 @@ def backtest(
     return pd.DataFrame(rows)
 
 
-def effective_labels(evaluated: pd.DataFrame) -> pd.DataFrame:
-    """Add the effective sample size: simply drawn labels whose sample estimate is as good.
-
-    The squared error of the sample estimate falls as (1 / k - 1 / N).
-    """
-    keys = ["site", "category", "fitted_on", "k"]
-    alone = evaluated[evaluated["estimator"] == "sample"].set_index(keys)["rmse"]
-    reference = evaluated.set_index(keys).index.map(alone)
-    ratio = (evaluated["rmse"] / np.asarray(reference, float)) ** 2
-    k, n = evaluated["k"], evaluated["n_images"]
-    return evaluated.assign(effective=1 / (1 / n + ratio * (1 / k - 1 / n)))
-
-
 def summary(evaluated: pd.DataFrame) -> pd.DataFrame:
     """Average over sites, in points of 100."""
     groups = evaluated.groupby(["category", "k", "estimator"], sort=False)
     means = groups[["error", "bias", "coverage", "half_width", "dropped"]].mean()
     means[["error", "bias", "half_width"]] *= 100
-    means = means.assign(effective=groups["effective"].median(), pairs=groups.size())
+    means = means.assign(pairs=groups.size())
     return means.rename(columns={"half_width": "half-width"}).reset_index()
 
 
@@ -359,11 +340,9 @@ def _evaluate(
             "site": one.name,
             "category": one.category,
             "fitted_on": one.fitted_on,
-            "n_images": len(one.ranking.n_true),
             "k": k,
             "estimator": name,
             "error": np.abs(errors).mean(),
-            "rmse": np.sqrt(np.mean(errors**2)),
             "bias": errors.mean(),
             "coverage": np.mean(np.abs(errors) <= halves + 1e-9),
             "half_width": halves.mean(),
