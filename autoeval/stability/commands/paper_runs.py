@@ -141,7 +141,6 @@ class PaperRun:
 
     def _with_training_domain(self) -> Observer[Any]:
         """Add what the Fréchet distance and ATC need to know of the training domain."""
-        from autoeval.estimation.observation.observing import Observer
         from autoeval.stability.fitting.kept_domain import DOMAINS, kept_source_domain
 
         seen, source = self.observer, self.training_domain
@@ -154,8 +153,7 @@ class PaperRun:
         except InputError as error:
             _print_warnings([f"no Fréchet distance: {error}"])
             return seen
-        settings = replace(scored_settings(seen), domain=domain)
-        return Observer(seen.detector, seen.task, settings, reading=seen.reading)
+        return seen.with_settings(replace(scored_settings(seen), domain=domain))
 
     def boxes(self, meta_set: MetaSetConfig | None) -> Observations:
         """Return all boxes of own images, and of sample sets where those are asked for.
@@ -165,15 +163,11 @@ class PaperRun:
         meta_set : MetaSetConfig or None
             How sample sets are drawn; None for own images alone.
         """
-        from autoeval.estimation.observation.observing import Observer
         from autoeval.stability.studies.kept_boxes import observe_task
 
-        seen, settings = (
-            self.observer,
-            replace(scored_settings(self.observer), wants=(), domain=None),
-        )
+        settings = replace(scored_settings(self.observer), wants=(), domain=None)
         observations = observe_task(
-            Observer(seen.detector, seen.task, settings, reading=seen.reading),
+            self.observer.with_settings(settings),
             folder=self.folder / "boxes",
             meta_set=meta_set,
             seed_sets=self.available.seed_sets,
