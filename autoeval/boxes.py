@@ -45,6 +45,17 @@ def box_area(boxes: Array) -> Array:
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
+def as_xywh(boxes: np.ndarray) -> np.ndarray:
+    """Return boxes as left, top, width and height, the form of COCO files, (N, 4).
+
+    Parameters
+    ----------
+    boxes : ndarray of shape (N, 4)
+        xyxy, in any unit.
+    """
+    return np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
+
+
 def over_threshold(scores: np.ndarray, threshold: float) -> np.ndarray:
     """Whether scores are over a threshold, compared in single precision, as networks give them.
 

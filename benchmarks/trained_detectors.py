@@ -36,7 +36,7 @@ import torch
 from mmengine.config import Config
 from mmengine.structures import InstanceData
 
-from autoeval.boxes import LabelledImage
+from autoeval.boxes import LabelledImage, as_xywh
 from autoeval.detections import Detections
 from autoeval.detectors import MMDetector, load_detector
 from autoeval.detectors.building.category_names import coco_categories
@@ -420,7 +420,7 @@ def entries(
     """Return the boxes of one image as COCO results, the best first."""
     kept = found[np.argsort(-found.scores, kind="stable")][:MOST_BOXES]
     kept = kept[kept.scores >= LOWEST_SCORE]
-    xywh = np.concatenate([kept.boxes[:, :2], kept.boxes[:, 2:] - kept.boxes[:, :2]], axis=1)
+    xywh = as_xywh(kept.boxes)
     return [
         {
             "image_id": int(image_id),

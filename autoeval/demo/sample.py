@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.boxes import as_xywh
 from autoeval.demo.kinds import KindClassifier, categories_of
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
@@ -111,5 +112,4 @@ def _results(
 
 
 def _xywh(boxes: np.ndarray) -> list[list[float]]:
-    xywh = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
-    return [[round(side, 1) for side in box] for box in xywh.tolist()]
+    return [[round(side, 1) for side in box] for box in as_xywh(boxes).tolist()]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from autoeval.boxes import Boxes, LabelledImage
+from autoeval.boxes import Boxes, LabelledImage, as_xywh
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.image_identity import normal_id
@@ -162,14 +162,12 @@ def content_in_memory(predictions: Any, images: Sequence[LabelledImage] | None) 
 def _of_boxes(boxes: Boxes) -> Content:
     """Lay out boxes that were read before, or that a detector which was run has found."""
     boxes = boxes.on_images(boxes.covered) if boxes.uncovered else boxes
-    none, xywh = Coded(np.full(len(boxes), -1), []), boxes.boxes.astype(np.float64)
-    xywh[:, 2:] -= xywh[:, :2]
     columns = RawColumns(
         Coded(boxes.image, [image.image_id for image in boxes.images]),
         Coded(boxes.image, [image.file_name for image in boxes.images]),
-        none,
+        Coded.none(len(boxes)),
         Coded(boxes.label, [*boxes.categories]),
-        xywh,
+        as_xywh(boxes.boxes.astype(np.float64)),
         boxes.scores.astype(np.float64),
     )
     own_images = boxes.images if boxes.lists_images else None
@@ -327,7 +325,7 @@ def _document_of_detections(
         for number, word in zip(numbers, words, strict=True):
             if (earlier_word := names.setdefault(number, str(word))) != str(word):
                 raise _two_names(detections, f"class_id {number}", earlier_word, word)
-        bboxes = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1) if n else boxes
+        bboxes = as_xywh(boxes) if n else boxes
         confidence = getattr(item, "confidence", None)
         scores = [None] * n if confidence is None else _array(confidence).tolist()
         annotations += [
@@ -598,28 +596,23 @@ def _of_images(
     image = np.repeat(np.arange(len(items)), n_boxes)
     boxes = np.concatenate([item.boxes for item in items]) if items else np.zeros((0, 4))
     scores = np.concatenate([item.scores for item in items]) if items else np.zeros(0)
-    nothing = Coded(np.full(len(image), -1), [])
-    number, word = nothing, nothing
+    number = word = Coded.none(len(image))
     if len(image):
         classes = np.concatenate([item.classes for item in items])
         values, codes = np.unique(classes, return_inverse=True)
         # of words alone there is no number, and the fit would remember -1 as one
         number = Coded(np.where(classes < 0, -1, codes.reshape(-1)), values.tolist())
-        words = [w for item in items for w in _words_of(item)]
-        index: dict[str, int] = {}
-        coded = [-1 if w is None else index.setdefault(w, len(index)) for w in words]
-        word = Coded(np.array(coded, np.int64), list(index))
-    xywh = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
+        word = Coded.of(w for i in items for w in i.words or [None] * len(i.scores))
     columns = RawColumns(
-        _named(ids, image), _named(names, image), number, word, xywh, scores.astype(np.float64)
+        _named(ids, image),
+        _named(names, image),
+        number,
+        word,
+        as_xywh(boxes),
+        scores.astype(np.float64),
     )
     positions = any(item.positions for item in items)
     return Content(iter([columns]), item_images, warnings=notices, positions=positions)
-
-
-def _words_of(item: _ImageBoxes) -> Sequence[str | None]:
-    """Return the word of each box, None without words."""
-    return item.words or [None] * len(item.scores)
 
 
 def _named(values: Sequence[Any], image: np.ndarray) -> Coded:

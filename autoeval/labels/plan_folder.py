@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from autoeval.boxes import Boxes, LabelledImage, box_iou, over_threshold
+from autoeval.boxes import Boxes, LabelledImage, as_xywh, box_iou, over_threshold
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.coco import coco_document
@@ -371,7 +371,7 @@ class Prelabels:
     @property
     def xywh(self) -> np.ndarray:
         """Left, top, width and height in pixels, (N, 4)."""
-        return np.concatenate([self.boxes[:, :2], self.boxes[:, 2:] - self.boxes[:, :2]], axis=1)
+        return as_xywh(self.boxes)
 
     def labelled(self) -> list[LabelledBox]:
         """Return them as boxes of a label file."""

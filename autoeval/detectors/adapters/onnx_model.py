@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.boxes import as_xywh
 from autoeval.detectors.adapters import chosen, needs
 from autoeval.detectors.black_box import BlackBoxDetector, word_list
 from autoeval.detectors.detector_spec import CLASSES_OPTION, LOW_SCORE, DetectorSpec
@@ -530,7 +531,7 @@ def _suppressed(boxes: np.ndarray, scores: np.ndarray, options: Mapping[str, Any
     if not len(rows):
         return xyxy, best, labels
     moved = xyxy + labels[:, None] * np.float32(APART)
-    xywh = np.concatenate([moved[:, :2], moved[:, 2:] - moved[:, :2]], axis=1)
+    xywh = as_xywh(moved)
     left = cv2.dnn.NMSBoxes(xywh.tolist(), best.tolist(), 0.0, options["iou"])
     kept = np.asarray(left, np.int64).reshape(-1)[: options["max_det"]]
     return xyxy[kept], best[kept], labels[kept]

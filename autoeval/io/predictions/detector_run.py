@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from autoeval.boxes import DetectorRun, LabelledImage
+from autoeval.boxes import DetectorRun, LabelledImage, as_xywh
 from autoeval.errors import InputError
 from autoeval.words import printable
 
@@ -181,11 +181,10 @@ class BoxWriter:
             Category of each box.
         """
         xyxy = boxes.astype(np.float64).reshape(-1, 4)
-        xywh = np.concatenate([xyxy[:, :2], xyxy[:, 2:] - xyxy[:, :2]], axis=1)
         self._names.append(file_name)
         self._counts.append(len(xyxy))
         self._words += words
-        self._numbers.append(np.column_stack([xywh, scores.astype(np.float64)]))
+        self._numbers.append(np.column_stack([as_xywh(xyxy), scores.astype(np.float64)]))
         self.n_boxes += len(xyxy)
         if len(self._words) >= ROWS_AT_ONCE:
             self._flush()

@@ -15,7 +15,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -106,6 +106,29 @@ class Coded(NamedTuple):
 
     codes: np.ndarray
     values: list[Any]
+
+    @classmethod
+    def of(cls, column: Iterable[Any]) -> Coded:
+        """Code words and numbers; what is neither has no code.
+
+        Parameters
+        ----------
+        column : iterable of length N
+            Of decoded values.
+        """
+        index: dict[Any, int] = {}
+        codes = [
+            index.setdefault(value, len(index))
+            if isinstance(value, str | int) or (isinstance(value, float) and not math.isnan(value))
+            else -1
+            for value in column
+        ]
+        return cls(np.array(codes, np.int64), list(index))
+
+    @classmethod
+    def none(cls, n: int) -> Coded:
+        """Return a column of `n` rows without values."""
+        return cls(np.full(n, -1), [])
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,21 +339,13 @@ def _columns_of_objects(rows: Sequence[Any], word: str) -> RawColumns:
         The field that holds the word of a category.
     """
     objects: list[dict] = [row if isinstance(row, dict) else {} for row in rows]
-    coded: dict[str, Coded] = {}
-    for name in ("image_id", "file_name", "category_id", word):
-        index: dict[Any, int] = {}
-        values = [row.get(name) for row in objects]
-        codes = [
-            index.setdefault(value, len(index))
-            if isinstance(value, str | int) or (isinstance(value, float) and not math.isnan(value))
-            else -1
-            for value in values
-        ]
-        coded[name] = Coded(np.array(codes, np.int64), list(index))
-    xywh = _numbers([_bbox(row) for row in objects], _box, 4)
-    scores = _numbers([row.get("score") for row in objects], _number)
     return RawColumns(
-        coded["image_id"], coded["file_name"], coded["category_id"], coded[word], xywh, scores
+        image_id=Coded.of(row.get("image_id") for row in objects),
+        file_name=Coded.of(row.get("file_name") for row in objects),
+        category_id=Coded.of(row.get("category_id") for row in objects),
+        word=Coded.of(row.get(word) for row in objects),
+        xywh=_numbers([_bbox(row) for row in objects], _box, 4),
+        scores=_numbers([row.get("score") for row in objects], _number),
     )
 
 
@@ -607,9 +622,7 @@ def _columns_of_arrow(columns: Mapping[str, pa.Array]) -> RawColumns:
     Whole floats, as pandas writes numbers with gaps, count as integers. Corners become sides.
     """
     n = len(columns["score"])
-    coded = dict.fromkeys(
-        ("image_id", "file_name", "category_id", "category"), Coded(np.full(n, -1), [])
-    )
+    coded = dict.fromkeys(("image_id", "file_name", "category_id", "category"), Coded.none(n))
     for name in coded.keys() & columns.keys():
         column = columns[name]
         if pa.types.is_dictionary(column.type) and column.dictionary.null_count:

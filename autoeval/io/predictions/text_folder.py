@@ -697,10 +697,9 @@ def _raw(lines: Lines, order: ColumnOrder, images: Sequence[LabelledImage]) -> R
     if not order.pixels:
         scale = np.where(np.isfinite(lines.sizes), lines.sizes, 1.0)
     xywh = np.stack([left, top, right - left, bottom - top], axis=1) * np.tile(scale, 2)
-    nothing = Coded(np.full(n, -1), [])
+    nothing = Coded.none(n)
     if lines.words:
-        index = {word: k for k, word in enumerate(dict.fromkeys(lines.words))}
-        number, word = nothing, Coded(np.array([index[w] for w in lines.words]), list(index))
+        number, word = nothing, Coded.of(lines.words)
     else:
         values, codes = np.unique(lines.column(order, CLASS), return_inverse=True)
         number, word = Coded(codes, [int(v) if v == int(v) else float(v) for v in values]), nothing

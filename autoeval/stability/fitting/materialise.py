@@ -16,6 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
+from autoeval.boxes import as_xywh
 from autoeval.errors import InputError
 from autoeval.io.images import UnreadableImageError
 from autoeval.io.tasks.seed_set import Sample, SeedSet
@@ -110,7 +111,6 @@ def _write_image(sample: Sample, folder: Path) -> dict[str, Any]:
 
 
 def _annotations(sample: Sample, image_id: int | str, first_id: int) -> list[dict[str, Any]]:
-    xywh = np.concatenate([sample.boxes[:, :2], sample.boxes[:, 2:] - sample.boxes[:, :2]], axis=1)
     return [
         {
             "id": number,
@@ -121,7 +121,7 @@ def _annotations(sample: Sample, image_id: int | str, first_id: int) -> list[dic
             "iscrowd": int(crowd),
         }
         for number, (box, label, crowd) in enumerate(
-            zip(xywh, sample.labels, sample.iscrowd, strict=True), first_id
+            zip(as_xywh(sample.boxes), sample.labels, sample.iscrowd, strict=True), first_id
         )
     ]
 
