@@ -39,13 +39,16 @@ from autoeval.io.labels.pairing import (
 from autoeval.runtime.files import BadItems, read_yaml
 from autoeval.words import Notice, listed, printable
 
-_NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels")
+NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels", "names.txt")
+"""Files with a name a line, of class 0, 1, ..., beside labels or predictions."""
 _BOX = 5
 # Beyond this, numbers are pixels; a little beyond 1 is rounding, which loading clips.
 _MOST = 1.5
 _ROUNDING = 0.01  # of the image, by which a point lies outside its box
-_LISTS = frozenset({"classes.txt", "images.txt", "train.txt", "val.txt", "valid.txt", "test.txt"})
-_NO_LABELS = _LISTS | {"README.txt", "README.roboflow.txt", "README.dataset.txt"}
+_LISTS = ("images.txt", "train.txt", "val.txt", "valid.txt", "test.txt")
+_NO_LABELS = frozenset(
+    {*NAME_FILES, *_LISTS, "README.txt", "README.roboflow.txt", "README.dataset.txt"}
+)
 _START = 200  # bytes
 _NUMBER_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*-?\d+(?:\.\d*)?[ \t,;]").match
 # Lines of keypoints behind a box: see `_refuse_keypoints`.
@@ -102,11 +105,24 @@ def find_names(folder: Path) -> YoloNames:
             )
         if first:
             return first
-        for path in (place / name for name in _NAME_FILES):
-            if path.is_file():
-                lines = path.read_text(encoding="utf-8-sig").splitlines()
-                return YoloNames({k: line.strip() for k, line in enumerate(lines) if line.strip()})
+        if names := listed_classes(place):
+            return YoloNames(names)
     return YoloNames({})
+
+
+def listed_classes(folder: Path) -> dict[int, str]:
+    """Return the names of classes by a list in a folder, see `NAME_FILES`; empty without one.
+
+    Parameters
+    ----------
+    folder : Path
+        Of labels or predictions.
+    """
+    for path in (folder / name for name in NAME_FILES):
+        if path.is_file():
+            lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+            return {k: line.strip() for k, line in enumerate(lines) if line.strip()}
+    return {}
 
 
 def _from_yaml(path: Path) -> YoloNames | None:

@@ -28,6 +28,7 @@ from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named, match_images
 from autoeval.io.image_lists import sorted_files, suffix_of
+from autoeval.io.labels.yolo import NAME_FILES, listed_classes
 from autoeval.io.predictions.formats import Coded, Content, RawColumns
 from autoeval.words import Notice, listed, printable
 
@@ -50,7 +51,6 @@ OTHER_NAMES = {
 }
 OF_YOLO = (CLASS, *CENTRE, SCORE)
 SUFFIX = ".txt"
-NAME_FILES = ("classes.txt", "obj.names", "names.txt")
 NO_PREDICTIONS = frozenset({*NAME_FILES, "README.txt", "README.md", "train.txt", "val.txt"})
 OF_VOC = re.compile(r"comp\d+_(det|cls)_\w+").fullmatch
 FEWEST = 6  # columns of a line: class, score and box
@@ -235,8 +235,9 @@ def read_text_folder(
     stems = [name[: -len(SUFFIX)] for name in names]
     images_of_files = _images_of_files(stems, images)
     lines, malformed = _lines_of(files, images_of_files, known_words, column_names(columns))
+    numbers = {str(k): name for k, name in listed_classes(folder).items()}
     if not len(lines.file):
-        return Content(iter(()), numbers=_listed_names(folder))
+        return Content(iter(()), numbers=numbers)
     order, notices = _order_of(folder, lines, column_names(columns))
     if not order.pixels:
         unknown = [
@@ -253,7 +254,7 @@ def read_text_folder(
                 "with sizes, with --images."
             )
     raw = _raw(lines, order, images_of_files)
-    return Content(iter([raw]), numbers=_listed_names(folder), warnings=(*notices, *malformed))
+    return Content(iter([raw]), numbers=numbers, warnings=(*notices, *malformed))
 
 
 def column_names(columns: Sequence[str]) -> tuple[str, ...]:
@@ -304,15 +305,6 @@ def _images_of_files(
         images[place] if place >= 0 else LabelledImage("", name, None)
         for name, place in zip(stems, index.tolist(), strict=True)
     ]
-
-
-def _listed_names(folder: Path) -> dict[str, str]:
-    """Return the words of classes by a list beside the text files, counted from 0."""
-    for path in (folder / name for name in NAME_FILES):
-        if path.is_file():
-            lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
-            return {str(k): line.strip() for k, line in enumerate(lines) if line.strip()}
-    return {}
 
 
 def _fields(line: str) -> list[str]:

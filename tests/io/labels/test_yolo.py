@@ -9,6 +9,7 @@ from autoeval.io.image_identity import Named, match_images, split_of
 from autoeval.io.image_lists import image_path
 from autoeval.io.labels.any_format import load_labels
 from autoeval.io.labels.content import held_out_of_training
+from autoeval.io.predictions import read_predictions
 
 IMAGE = None
 A = "images/a.png"
@@ -87,11 +88,23 @@ def test_an_image_that_was_uploaded_twice_is_not_taken_for_either(write):
         ("data.yaml", "names:\n  0: car"),
         ("classes.txt", "car\nperson\n"),
         ("obj.names", "car\n"),
+        ("labels/names.txt", "car\n"),
     ],
 )
 def test_names_of_the_classes(write, name, content):
     folder = write({"images/a.png": IMAGE, "labels/a.txt": BOX, name: content})
-    assert load_labels(folder / "labels").boxes[0].category == "car"
+    labels = load_labels(folder / "labels")
+    assert labels.boxes[0].category == "car" and labels.warnings == ()
+
+
+def test_names_in_another_encoding_are_those_that_predictions_beside_such_a_list_have(write):
+    folder = write({A: IMAGE, "labels/a.txt": BOX, "found/a.txt": f"{BOX.strip()} .9"})
+    for place in ("labels", "found"):
+        (folder / place / "classes.txt").write_bytes("camión\ncar\n".encode("latin-1"))
+    words = load_labels(folder / "labels").categories
+    assert words == ("cami\N{REPLACEMENT CHARACTER}n", "car")
+    found = read_predictions(folder / "found", images=load_labels(folder / "labels").images)
+    assert found.categories == words
 
 
 def test_an_empty_line_is_a_class_without_a_name(write):
