@@ -77,6 +77,7 @@ from scipy.special import entr, softmax
 from torch import Tensor
 
 from autoeval.accuracy.coco_evaluation import MeanAP
+from autoeval.demo.kinds import CLEAR_ENVIRONMENTS
 from autoeval.demo.training import export_checkpoint, train_detector
 from autoeval.detections import Evidence
 from autoeval.detectors import MMDetector
@@ -137,7 +138,6 @@ CHOICES = {
     "boxes matched within a category only": replace(DEFAULT, class_aware=True),
 }
 ES_THRESHOLDS = (0.3, 0.5)
-CLEAR = ("day_street", "overpass", "highway_day", "dusk_city")
 TRANSFORM_SEED = 1001  # of no training and of no evaluation
 AT = (0.1, 0.5, 0.9)
 WIDTH = 24  # of the first stage of a small Swin
@@ -302,7 +302,9 @@ def transforms(words: list[str]) -> None:
     args = parser.parse_args(words)
     detector = load_detector(DETECTOR, device="cpu")
     pictures = [
-        make_picture(name, k, seed=TRANSFORM_SEED) for name in CLEAR for k in range(args.n_images)
+        make_picture(name, k, seed=TRANSFORM_SEED)
+        for name in CLEAR_ENVIRONMENTS
+        for k in range(args.n_images)
     ]
     plain = accuracy(detector, pictures, None)
     rows = []

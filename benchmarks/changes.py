@@ -66,9 +66,8 @@ from benchmarks.changed_sites import (
     taken,
     weakened,
 )
-from benchmarks.panel import group_of
+from benchmarks.panel import LEVEL, group_of
 
-LEVEL = 0.9  # of intervals
 N_SITES = 50
 N_DAYS = 365
 A_DAY = 24

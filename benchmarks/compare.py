@@ -72,6 +72,9 @@ from autoeval.report.page import format_cells, to_markdown
 from autoeval.sites.site import Site
 from benchmarks.panel import (
     LABELLED,
+    LEVEL,
+    MOST_LABELLED,
+    PARENT,
     WIDE,
     WORDS,
     add_detectors,
@@ -81,10 +84,7 @@ from benchmarks.panel import (
     with_held,
 )
 
-PARENT = "yolox"  # of all detectors that were trained on one site: left out with any of them
 SIZES = (0, 5, 10, 20, 50)
-MOST_LABELLED = 0.8  # share of a site; with more, little is left to estimate
-LEVEL = 0.9
 SIGNS = (0.01, 0.03, 0.05)
 CARRIED = "carried over"
 FREE = "label-free"

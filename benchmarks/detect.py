@@ -56,6 +56,7 @@ import torch
 from mmengine.model import BaseModule
 
 import autoeval
+from autoeval.detections import CONFIDENT
 from autoeval.detectors.adapters import adapter_of
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.detector import MMDetector
@@ -79,7 +80,6 @@ WORKERS = (1, 2)
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 PACKAGES = ("torch", "mmdet", "mmengine", "numpy", "scipy")
 Rounds = list[dict[str, dict[str, float]]]
-CONFIDENT = 0.3
 
 
 def loops(words: list[str]) -> None:

@@ -44,7 +44,7 @@ from scipy.special import expit
 from tqdm import tqdm
 
 from autoeval.accuracy.measures import AP_TARGETS, MEASURES, OperatingPoint, points_at
-from autoeval.comparison.train_differences import TUNED
+from autoeval.comparison.train_differences import TUNED, TUNED_TABLE
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
@@ -63,7 +63,6 @@ from autoeval.model.priors import REFERENCE_PRIOR, ReferencePrior, shipped
 from autoeval.model.regression import Regression
 from autoeval.model.train_prior import (
     QUARTERS,
-    TABLES,
     enough,
     fit_prior,
     kin,
@@ -78,6 +77,7 @@ from benchmarks.panel import (
     ACCURACIES,
     COLUMNS,
     LEVEL,
+    PARENT,
     WORDS,
     calibration_without,
     common,
@@ -91,9 +91,7 @@ from benchmarks.panel import (
 from benchmarks.trained_detectors import HOMES, MORE_HOMES, home_categories, site_images
 from benchmarks.trained_detectors import sites as read_sites
 
-TABLE = TABLES / "fine_tuned.csv"
 PRIOR = shipped_config("trained_here_prior.json")
-PARENT = "yolox"  # of all these detectors, and so left out of the priors
 THRESHOLDS = (0.3, 0.5)
 TARGETS = (*AP_TARGETS, *(f"{of}@{at:g}" for of in MEASURES for at in THRESHOLDS))
 WITH = "mAP of these, with a reference detector"
@@ -133,7 +131,7 @@ def main() -> None:
     if args.command == "table":
         write_table(args)
     elif args.command == "predict":
-        predictions(pd.read_csv(TABLE)).to_csv(args.file, index=False)
+        predictions(pd.read_csv(TUNED_TABLE)).to_csv(args.file, index=False)
     elif args.command == "prior":
         groups = pd.read_csv(args.file).groupby("measure", sort=False)
         fitted = {name: rounded(fit(own)) for name, own in groups}
@@ -154,10 +152,10 @@ def write_table(args: argparse.Namespace) -> None:
         for home in tqdm(homes, "detectors", disable=None)
     ]
     table = pd.concat(scored_homes)
-    if TABLE.exists():
-        known = pd.read_csv(TABLE)
+    if TUNED_TABLE.exists():
+        known = pd.read_csv(TUNED_TABLE)
         table = pd.concat([known[~known["detector"].isin(set(table["detector"]))], table])
-    table.to_csv(TABLE, index=False, float_format="%.5f")
+    table.to_csv(TUNED_TABLE, index=False, float_format="%.5f")
 
 
 def evaluate(rows: pd.DataFrame) -> None:

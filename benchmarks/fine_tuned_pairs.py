@@ -69,9 +69,10 @@ from benchmarks.compare import (
     summary,
     without_labels,
 )
-from benchmarks.fine_tuned import PARENT, by_fold, labelled, prior_without, read_sets
+from benchmarks.fine_tuned import by_fold, labelled, prior_without, read_sets
 from benchmarks.panel import (
     LEVEL,
+    PARENT,
     add_detectors,
     calibration_without,
     common,

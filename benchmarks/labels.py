@@ -63,6 +63,7 @@ from benchmarks.many_categories import SET, WORDS, Pool, estimates, planned_pool
 from benchmarks.panel import (
     FITTED_ON,
     LABELLED,
+    MOST_LABELLED,
     TASKS,
     add_detectors,
     group_of,
@@ -75,7 +76,6 @@ CATEGORIES = ("vehicle", "person")
 FIRST = 3  # sites of each category that are fitted on
 SIZES = (10, 20, 50)
 FEWEST_IMAGES = 60
-MOST_LABELLED = 0.8  # share of a site; with more, little is left to estimate
 FORMATS = {
     **dict.fromkeys(("error", "bias", "half-width"), "{:.1f}"),
     **dict.fromkeys(("coverage", "dropped"), "{:.1%}"),

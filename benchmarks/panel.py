@@ -111,6 +111,8 @@ WEAK = CalibrationPrior(
 )
 FEWEST_LABELS = 100  # of a site whose calibration is fitted alone
 LEVEL = 0.9  # of the intervals
+PARENT = "yolox"  # of all detectors that were trained on one site: left out with any of them
+MOST_LABELLED = 0.8  # share of a site; with more, little is left to estimate
 BY_ESTIMATE = (0, 5, 10, 20, 35, 50, 70, 100)  # points; ends of the classes that are tabulated
 USED = (0.3, 0.5)  # thresholds that are shown by detector
 CURVE = tuple(float(of) for of in np.arange(1, 20) / 20)

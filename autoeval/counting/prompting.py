@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from autoeval.counting.capture.answer_markup import CUT_OFF
 from autoeval.counting.capture.answers import Extraction, extract_count
 from autoeval.counting.counters import Counter, CountResult, as_result, count_prompts
 from autoeval.errors import InputError
@@ -38,7 +39,6 @@ Cell = dict[str, Any]
 Extractor = Callable[[str], Extraction]
 # CAPTURe, appendix C.1: from 1.0 down in steps of .1; the question is skipped after 0.
 BACKOFF = tuple(round(1 - k / 10, 1) for k in range(11))
-CUT_OFF = "cut off"
 # Images of two folders may have one name: their files tell them apart.
 IMAGE_KEY = ("image", "file")
 

@@ -13,6 +13,7 @@ import torch
 from mmengine.config import Config
 
 from autoeval.detections import FRAMEWORK, Detections, Evidence, check_precision
+from autoeval.detectors.adapters import ACCELERATOR_BATCH
 from autoeval.detectors.building.category_names import prompt, takes_words_in_parts
 from autoeval.detectors.predicting import (
     Batch,
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 Observed = TypeVar("Observed")
-
-ACCELERATOR_BATCH = 16
 
 
 class MMDetector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.capture.answers import Extraction, extract_count
+from autoeval.counting.capture.answers import extract_count
 from autoeval.counting.capture.split import CaptureItem, CaptureSplit
 from autoeval.counting.capture.task_run import CHOICE, HIDDEN, CaptureTask
 from autoeval.counting.measures.bootstrap import bootstrap_mean
 from autoeval.counting.measures.count_errors import smape, smape_terms
 from autoeval.counting.predictions import BLANK, LARGEST, match_ids, read_long
-from autoeval.counting.prompting import is_done
+from autoeval.counting.prompting import Extractor, is_done
 from autoeval.errors import InputError
 from autoeval.runtime import FAILED, MISSING, OK, SKIPPED
 from autoeval.runtime.files import PathLike, read_json, read_paper, write_json
@@ -27,7 +27,6 @@ from autoeval.words import listed
 Row = Mapping[str, Any]
 LIMITS = "asked.json"  # how many items each task of a run was asked about; null for all
 NONE = "none"
-Extractor = Callable[[str], Extraction]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.counting.capture.answer_markup import CUT_OFF
 from autoeval.counting.capture.answers import (
     Extraction,
     extract_choice,
@@ -24,7 +25,6 @@ from autoeval.counting.capture.making import Inpainter
 from autoeval.counting.capture.split import INPAINTED, OCCLUDED, ORIGINAL, CaptureItem, CaptureSplit
 from autoeval.counting.counters import TEXT, Counter, as_result
 from autoeval.counting.prompting import (
-    CUT_OFF,
     CellJournal,
     Extractor,
     ask_until_read,

@@ -35,12 +35,10 @@ from autoeval.stability.passes.presets import (
 )
 from autoeval.stability.passes.tally import RESAMPLED, scored_rows
 from autoeval.stability.scores.base import needs_of, of_domain
-from autoeval.stability.scores.box_stability import box_stability
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.box_stability import STRICT, box_stability
 
 REMEMBERED = {"detector", "pass", "task"}
 WANTS = (*BY_PRODUCTS, "views", "reweighted", "prototypes")
-LOST_BOXES_COUNT = BoxStabilitySettings(empty="zero", normalise="max")
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,9 +366,9 @@ class LeastStableImages:
         evidence : Evidence
             Of one image, with its perturbed passes.
         """
-        clean, score_thr = evidence.clean, LOST_BOXES_COUNT.score_thr
+        clean, score_thr = evidence.clean, STRICT.score_thr
         stable = [
-            box_stability(clean, boxes, LOST_BOXES_COUNT)
+            box_stability(clean, boxes, STRICT)
             for boxes in evidence.perturbed
             if (clean.scores > score_thr).any() or (boxes.scores > score_thr).any()
         ]
