@@ -336,7 +336,8 @@ def with_error(
     """Turn ``value``, ``lower`` and ``upper`` of an estimate into a value with its error.
 
     The error is that of a normal distribution with the same interval, of whose two arms the longer
-    counts, since it may be cut at 0 or 1; with `error` it is brought to what left-out sites show.
+    counts, since it may be cut at 0 or 1; with `error` it is brought to what left-out sites show,
+    but for one of width 0.
 
     Parameters
     ----------
@@ -362,7 +363,9 @@ def with_error(
     if not (math.isfinite(value) and math.isfinite(lower) and math.isfinite(upper)):
         return NOTHING
     stated = max(value - lower, upper - value) / quantile(level, math.inf)
-    return ValueWithError(value, stated) if error is None else error.at(value, stated)
+    if error is None or stated == 0:  # of a category without a box the value is known
+        return ValueWithError(value, stated)
+    return error.at(value, stated)
 
 
 def error_elsewhere(held_out: Table, level: float) -> ErrorOfPrior | None:

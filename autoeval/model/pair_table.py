@@ -209,7 +209,10 @@ def category_weights(rows: Table, target: str) -> np.ndarray:
 
 
 def nothing_over(rows: Table, target: str) -> np.ndarray:
-    """Return which pairs have no box over the threshold of a target.
+    """Return which pairs have no box over the threshold of a target, or for an average precision.
+
+    Without any box that is 0, as recall is: of a category that is said to be there (``present``).
+    Where no pair has a box nothing was found, and nobody knows whether there are objects.
 
     Parameters
     ----------
@@ -221,29 +224,35 @@ def nothing_over(rows: Table, target: str) -> np.ndarray:
     Returns
     -------
     ndarray of shape (N,), bool
-        False for a target without a threshold, and where the rows have no column `HIGHEST`.
+        False where the rows have no column `HIGHEST`, and for an average precision where no pair
+        has a box.
 
     Examples
     --------
     >>> nothing_over({"n_images": [9, 9], HIGHEST: [.2, .9]}, "recall@0.5")
     array([ True, False])
+    >>> nothing_over({"n_images": [9, 9], HIGHEST: [.2, 0.]}, "mAP")
+    array([False,  True])
     """
     point = OperatingPoint.of(target)
-    if point is None or HIGHEST not in rows:
+    if HIGHEST not in rows:
         return np.zeros(len(rows["n_images"]), bool)
-    return ~over_threshold(np.nan_to_num(rows[HIGHEST]), point.score_thr)
+    highest = np.nan_to_num(rows[HIGHEST])
+    if point is not None:
+        return ~over_threshold(highest, point.score_thr)
+    return (highest == 0) & (highest > 0).any()
 
 
 def without_boxes(target: str) -> PredictionInterval:
-    """Return recall, F1 or precision of images without a box over the threshold.
+    """Return the accuracy of images without a box over the threshold.
 
-    Recall and F1 are 0 by their definition, which takes no regression: the interval has width 0.
-    Precision is not defined.
+    Recall, F1 and average precision are 0 by their definition, which takes no regression: the
+    interval has width 0. Precision is not defined.
 
     Parameters
     ----------
     target : str
-        One at a threshold, such as ``recall@0.5``.
+        One at a threshold, such as ``recall@0.5``, or an average precision.
 
     Returns
     -------

@@ -568,7 +568,8 @@ class Regression:
 
         The value is the weighted mean of the possible accuracies of the rows, see `predict`; the
         interval of the mean is moved to it. A category without a box over the threshold has a
-        recall and an F1 of 0 without an error, see `without_boxes`, and no weight in precision.
+        recall and an F1 of 0 without an error, see `without_boxes`, and no weight in precision; one
+        without any box has an average precision of 0.
 
         Parameters
         ----------

@@ -190,3 +190,37 @@ def test_what_a_single_label_does_not_show_is_a_dash():
     assert "nan" not in text and "nan" not in labelled_page(estimated).render().split("<script")[0]
     assert "±5.02" in until_text(0.05, 0.0502, n=30, next_n=30)  # 5.0 is not reached by 5.0
     assert "nan" not in until_text(0.05, estimated.recommended.half_width(), n=11, next_n=11)
+
+
+@pytest.mark.parametrize("target", ["mAP", "mAP50"])
+@pytest.mark.parametrize("known", [{}, {"site": "val_labels"}], ids=["new", "known"])
+def test_a_category_that_is_there_without_any_box_has_an_average_precision_of_0(
+    world, tmp_path, target, known
+):
+    """By definition, so that the mean is that of the others times their share, and so its ends."""
+    labels, predictions = write_world(tmp_path, "val", seed=0)
+    site, found = write_world(tmp_path, "site", seed=1, n_images=N)
+    content = json.loads(site.read_text())
+    (missed, *_), names = content["categories"], [c["name"] for c in content["categories"]]
+    boxes = [row for row in json.loads(found.read_text()) if row["category_id"] != missed["id"]]
+    fitted = autoeval.fit(labels, predictions).for_target(target)
+    options = {"images": site, **known}
+    rest = fitted.predict(boxes, **options)
+    estimate = fitted.predict(boxes, present=[missed["name"]], **options)
+    assert estimate.per_category[missed["name"]] == {"value": 0, "lower": 0, "upper": 0}
+    assert sorted(estimate.per_category) == sorted(names)
+    share = (len(names) - 1) / len(names)
+    for end in ("value", "lower", "upper"):
+        assert getattr(estimate, end) == pytest.approx(share * getattr(rest, end))
+    # as where the labels alone say that it is there
+    plans = [fitted.plan_labels(at, n=N) for at in (rest, estimate)]
+    drawn = [image.image_id for image in (plans[0].found.images[k] for k in plans[0].drawn[:15])]
+    content["images"] = [image for image in content["images"] if str(image["id"]) in drawn]
+    kept = {image["id"] for image in content["images"]}
+    content["annotations"] = [row for row in content["annotations"] if row["image_id"] in kept]
+    by_labels, said = (
+        autoeval.estimate_with_labels(plan, content, planned=False) for plan in plans
+    )
+    assert said.per_category[missed["name"]]["value"] == 0
+    assert said.value == pytest.approx(by_labels.value, abs=0.002)
+    assert said.upper - said.lower == pytest.approx(by_labels.upper - by_labels.lower, rel=0.02)
