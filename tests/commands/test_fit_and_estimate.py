@@ -107,21 +107,6 @@ def test_one_command_fits_and_estimates(world, tmp_path):
     assert (tmp_path / "once" / "fit" / "estimator.parquet").is_file()
 
 
-def test_the_estimate_is_the_same_by_any_format(world, tmp_path):
-    labels, predictions = write_world(tmp_path, "new", seed=1)
-    rows = json.loads(predictions.read_text())
-    predictions.with_suffix(".jsonl").write_text("\n".join(map(json.dumps, rows)))
-    table = pd.DataFrame(rows)
-    sides = pd.DataFrame(table.pop("bbox").tolist(), columns=list("xywh"))
-    table.join(sides).to_parquet(predictions.with_suffix(".parquet"))
-    estimates = []
-    for suffix in (".json", ".jsonl", ".parquet"):
-        file = predictions.with_suffix(suffix)
-        assert estimate(world, tmp_path / suffix, file, images=labels) == 0
-        estimates.append(result_of(tmp_path / suffix)["estimate"])
-    assert estimates[0] == estimates[1] == estimates[2]
-
-
 def test_one_category_of_several_words(world, tmp_path):
     labels, predictions = write_world(tmp_path, "new", seed=2)
     options = {"images": labels, "category": "any=thing 1,thing 2"}

@@ -41,6 +41,7 @@ def test_sources_are_left_out_and_the_new_place_is_estimated(command, tmp_path, 
     assert main([*command, "--verbose"]) == 0
     assert "Cross-validation, one group of sites held out" in capsys.readouterr().out
     result = result_of(tmp_path)
+    assert result["estimate"] is None  # without new images
     names = [row["source"] for row in result["per_source"]["bayes"]]
     assert names == [
         f"{n}: {c}" for n in ("dawn", "noon", "dusk", "night") for c in ("hard", "easy")
@@ -263,11 +264,6 @@ def test_a_source_with_hardly_a_right_box_is_warned_of_and_all_such_are_refused(
 def test_a_task_has_its_own_categories(command, capsys):
     assert main([*command, "--category", "hard"]) == 2
     assert "--category is for --labels" in capsys.readouterr().err
-
-
-def test_without_new_images_only_the_fit_is_told(command, tmp_path):
-    assert main(command) == 0
-    assert result_of(tmp_path)["estimate"] is None
 
 
 def test_a_source_without_predictions(command, tmp_path, capsys):

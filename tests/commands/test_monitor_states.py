@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 import numpy as np
 import pandas as pd
 import pytest
-from commands.test_without_torch import run as run_light
 from predicted_world import write_world
 
 import autoeval
@@ -290,16 +289,6 @@ def test_a_second_run_without_times_loses_nothing(world, tmp_path):
         assert len(found) == 63 and {site["n_images"] for site in found.values()} == {5}
 
 
-def test_a_damaged_store_is_refused_with_status_2(world, tmp_path, capsys):
-    write_sites(world, tmp_path, 20)
-    assert monitor(world, tmp_path) == 0
-    path = tmp_path / "work/monitor.sqlite"
-    path.write_bytes(path.read_bytes()[:-5000])
-    capsys.readouterr()
-    assert monitor(world, tmp_path) == 2
-    assert "is damaged" in capsys.readouterr().err
-
-
 def test_a_site_of_the_fit_is_estimated_as_one(world, tmp_path, capsys):
     """As `predict(site=...)` does of its file alone."""
     write_sites(world, tmp_path, 20)
@@ -350,13 +339,6 @@ def test_the_command_that_labels_a_site_has_all_of_its_images(world, tmp_path, c
     words = shlex.split(command.split(" --work-dir")[0])
     assert main([*words, "--n", "5", "--work-dir", str(tmp_path / "labels")]) == 0
     assert load_plan(tmp_path / "labels").n_pool == 34
-
-
-def test_neither_a_network_nor_opencv_is_imported(world, tmp_path):
-    write_sites(world, tmp_path, 20)
-    words = ["monitor", "--estimator", world[0], "--predictions", tmp_path / "sites"]
-    run_light([*words, "--work-dir", tmp_path / "light"])
-    assert set(pd.read_parquet(tmp_path / "light/windows.parquet")["n_images"]) == {20}
 
 
 def test_settings_that_cannot_be_are_refused_in_python():

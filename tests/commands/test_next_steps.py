@@ -25,6 +25,17 @@ from autoeval.monitoring.monitor_store import MonitorStore
 OTHERWISE = {"estimator", "work_dir", "seed", "verbose"}  # of the next command, not of these boxes
 
 
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Two fits, and two more of the weaker detector, without a reference and with one."""
+    folder = write_detectors(tmp_path_factory.mktemp("world"))
+    boxes = Predictions(folder / "set_weak_predictions.json")
+    fit(folder / "set.json", boxes, work_dir=folder / "current")
+    boxes = replace(boxes, reference=folder / "set_strong_predictions.json")
+    fit(folder / "set.json", boxes, work_dir=folder / "with reference")
+    return folder
+
+
 def typed(command, **values):
     """Every option of a command that `label plan` has, too, typed with a word of its own."""
     options, plan = options_of(COMMANDS[command]), options_of(COMMANDS["label plan"])
@@ -53,9 +64,8 @@ def test_after_an_estimate(tmp_path, monkeypatch):
     expect_repeated(step, invocation.words, OTHERWISE)
 
 
-def test_after_a_comparison(tmp_path, monkeypatch):
+def test_after_a_comparison(world, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    world = write_detectors(tmp_path)
     named = {name: str(world / name) for name in ("strong", "weak")}
     invocation = typed("compare", estimators=named, predictions=["a.json", "b.json"], images="i")
     best = {"a": "strong", "b": "weak", "distinguishable": False}
@@ -82,18 +92,14 @@ def test_after_an_alarm(tmp_path, by_files):
 @pytest.mark.parametrize("by_files", [True, False])
 @pytest.mark.parametrize("of_both", [True, False])
 def test_after_an_alarm_a_reference_of_the_other_detector_alone_is_left_out(
-    tmp_path, by_files, of_both
+    world, tmp_path, by_files, of_both
 ):
     """The plan of a site is of the current one, whose fit refuses a reference that it lacked."""
-    world = write_detectors(tmp_path)
-    boxes = Predictions(world / "set_weak_predictions.json")
-    if of_both:
-        boxes = replace(boxes, reference=world / "set_strong_predictions.json")
-    fit(world / "set.json", boxes, work_dir=world / "current")
     (tmp_path / "sites/gate").mkdir(parents=True)
     (tmp_path / "sites/gate.json").write_text("[]")
     values = {"predictions" if by_files else "images": str(tmp_path / "sites")}
-    values |= {"estimator": str(world / "current"), "against": "other", "reference": ["stronger"]}
+    current = str(world / ("with reference" if of_both else "current"))
+    values |= {"estimator": current, "against": "other", "reference": ["stronger"]}
     invocation = typed("monitor", **values)
     printed = shlex.split(label_commands(invocation, monitored_with("gate"))["gate"])
     for option in ("--reference", "--reference-names", "--reference-checkpoint"):

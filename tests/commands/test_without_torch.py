@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from labelled_colours import write_detector, write_distinct
 from predicted_world import write_world
@@ -89,7 +91,7 @@ def run(*commands, status=0, said=""):
 
 @pytest.mark.slow
 def test_a_fit_and_estimates_of_many_images(tmp_path):
-    """As many as one has; `four_commands` are the same on few."""
+    """As many as one has; `commands` has the same on few."""
     folder = tmp_path
     for name, seed in (("val", 0), ("new", 1)):
         write_world(folder, name, seed=seed, n_images=2000, n_categories=80, boxes=7.0)
@@ -152,9 +154,11 @@ def test_the_python_api_from_files_to_an_estimate_with_labels(small):
 
 
 @pytest.fixture(scope="module")
-def four_commands(small):
+def commands(small):
     """Two prediction files, one label file and twenty labels; no command imports what is heavy."""
     work, new = small / "work", small / "new_predictions.json"
+    (small / "sites").mkdir()
+    shutil.copy(new, small / "sites/gate.json")
     fit = ["--labels", small / "val_labels.json", "--predictions", small / "val_predictions.json"]
     site = ["--estimator", work / "estimator.parquet", "--predictions", new]
     site += ["--images", small / "new_site"]
@@ -166,12 +170,13 @@ def four_commands(small):
         ["estimate", *site[:4], *listed],
         ["label", "plan", *site, "--n", 20, "--work-dir", small / "to_label"],
         ["label", "estimate", "--plan", small / "to_label", *labels],
+        ["monitor", *site[:2], "--predictions", small / "sites", "--work-dir", small / "watched"],
     )
     return small
 
 
-def test_four_commands_from_files_to_an_estimate_with_labels(four_commands):
-    small = four_commands
+def test_four_commands_from_files_to_an_estimate_with_labels(commands):
+    small = commands
     plan = json.loads((small / "to_label/annotations.json").read_text())
     assert len(plan["images"]) == 20
     found = json.loads((small / "labelled/result.json").read_text())["labelled_estimate"]
@@ -184,9 +189,14 @@ def test_four_commands_from_files_to_an_estimate_with_labels(four_commands):
     assert found["upper"] - found["lower"] < free["upper"] - free["lower"]
 
 
-def test_python_and_the_shell_fit_the_same_estimator(four_commands, tmp_path):
+def test_a_monitor_reads_files_too(commands):
+    windows = pd.read_parquet(commands / "watched/windows.parquet")
+    assert set(windows["site"]) == {"gate"} and windows["n_images"].sum() == 60
+
+
+def test_python_and_the_shell_fit_the_same_estimator(commands, tmp_path):
     """The same defaults: equal files, to the last byte."""
-    labels, predictions = (four_commands / f"val_{name}.json" for name in ("labels", "predictions"))
+    labels, predictions = (commands / f"val_{name}.json" for name in ("labels", "predictions"))
     autoeval.fit(labels, predictions, work_dir=tmp_path)
     for name in ("estimator.parquet", "scores.parquet"):
-        assert (four_commands / "work" / name).read_bytes() == (tmp_path / name).read_bytes()
+        assert (commands / "work" / name).read_bytes() == (tmp_path / name).read_bytes()

@@ -120,12 +120,6 @@ def test_mistyped_images_are_found_before_anything_runs(command, tmp_path, monke
     assert not (tmp_path / "work").exists()
 
 
-def test_few_images_of_each_source(command, tmp_path):
-    assert main([*command, "--preset", "light", "--max-images", "3"]) == 0
-    table = pd.read_parquet(tmp_path / "work" / "scores.parquet")
-    assert set(table.loc[table["kind"] == "seed", "n_images"]) == {3}
-
-
 def test_a_saved_estimator_has_settings_and_a_pass_of_its_own(estimated, tmp_path, capsys):
     folder = estimated[0]
     images = ["--images", str(folder / "new" / "images")]
@@ -183,12 +177,6 @@ def test_bad_input_is_one_clear_line(command, change, message, capsys):
     assert main(changed(command, *change)) == 2
     shown = capsys.readouterr().err.strip().splitlines()[-1]
     assert shown.startswith("error: ") and message in shown
-
-
-def test_two_sources_say_that_nothing_can_be_left_out(command, tmp_path, capsys):
-    write_task(tmp_path, ["w0", "w1"])
-    assert main(command) == 0
-    assert "too few to leave one out" in capsys.readouterr().out
 
 
 def test_an_interrupt_says_how_to_go_on(command, monkeypatch, capsys):

@@ -45,7 +45,7 @@ def test_all_images_give_the_error_of_the_protocol():
 
 
 def test_a_constant_is_missed_by_the_same_at_every_size():
-    made = shaky_worlds()
+    made = shaky_worlds(n_sets=2)
     table = whole_sets(made)
     own = table[table["kind"] == "seed"].groupby("source")["mAP"].first()
     by_hand = np.mean([abs(own[name] - own.drop(name).mean()) for name in own.index])
@@ -144,7 +144,7 @@ def test_no_image_with_enough_boxes():
 
 
 def test_intervals_over_images_are_over_groups():
-    made = shaky_worlds()
+    made = shaky_worlds(n_sets=2)
     twins = [replace(one, source=f"{one.source}2", group=one.source) for one in made.sets]
     sets = (*(replace(one, group=one.source) for one in made.sets), *twins)
     for study in (size_of_sample_sets, size_of_test_set):
