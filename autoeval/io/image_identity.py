@@ -385,6 +385,11 @@ def _stem(name: str) -> str:
     return without_suffix(name.rpartition("/")[2])
 
 
+def _in_folder(name: str) -> str:
+    """Return the name with the last folder alone."""
+    return "/".join(name.split("/")[-2:])
+
+
 def _number(name: str) -> str:
     """Drop leading zeros of a number, as a stem loses them that is written as a number."""
     whole = _WHOLE.fullmatch(name)
@@ -408,7 +413,10 @@ def _former(name: str) -> str:
 
 BY_NAME = (  # the strictest first
     Rule("file name", normal_name, exact=True),
+    # with the last folder first: frames of many cameras have equal names, and each many places
+    Rule("file name without its folder", _in_folder),
     Rule("file name without its folder", lambda name: name.rpartition("/")[2]),
+    Rule("file name with another suffix", lambda name: without_suffix(_in_folder(name))),
     Rule("file name with another suffix", _stem),
     Rule("file name in other case", lambda name: _stem(name).casefold()),
     Rule("name before Label Studio", _stored),

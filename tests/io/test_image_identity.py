@@ -262,3 +262,10 @@ def test_one_id_of_several_file_names_is_warned_of_where_its_boxes_merge() -> No
         assert "images-merged" in [notice.code for notice in found.by_rules("labels")]
     own = [LabelledImage(str(k), image.file_name or "", None) for k, image in enumerate(joined)]
     assert match_images(joined, own).merged == ()  # told apart by their names
+
+
+def test_of_two_images_of_one_name_the_one_in_the_folder_is_the_known_one():
+    """Both could be it, and neither counted; names in many folders took a time by their square."""
+    named = [Named(None, name) for name in ("cam1/1.jpg", "cam1/2.jpg", "1.jpg")]
+    images = [LabelledImage(str(k), f"data/cam1/{k}.jpg", None) for k in (1, 2)]
+    assert match_images(named, images).index.tolist() == [0, 1, MISSING]
