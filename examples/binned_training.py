@@ -2,7 +2,7 @@
 
 Trains the network with and without bin sampling and bin loss, several seeds each. Prints the
 tables of docs/results/binned_training.md and writes the figures of every run beside it, as CSV. Run
-it with ``python examples/binned_training.py``; it takes about eight minutes of one core.
+it with ``python examples/binned_training.py``; it takes about five minutes of one core.
 """
 
 from __future__ import annotations
