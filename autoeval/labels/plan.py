@@ -223,7 +223,7 @@ def blocks_of(
     Raises
     ------
     InputError
-        If `frames` is under 1.
+        If `frames` is under 1, or no two images are in one block with it.
     """
     if known is None:
         numbers = time_blocks(images)
@@ -252,7 +252,13 @@ def blocks_of(
         first = int(numbers.max()) + 1
         for rank, (_, place) in enumerate(sorted(members)):
             numbers[place] = first + rank // frames
-    return np.unique(numbers, return_inverse=True)[1]
+    blocks = np.unique(numbers, return_inverse=True)[1]
+    if frames > 1 and blocks.max() + 1 == len(images) > 1:
+        raise InputError(
+            f"Expected names of frames with --frames {frames}, which differ in their last number "
+            f"or in a time alone, but no two of these {len(images)} images have such: leave it out."
+        )
+    return blocks
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from autoeval.boxes import Boxes, LabelledImage
+from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
 from autoeval.labels.plan import (
     balanced_order,
@@ -192,3 +193,12 @@ def test_a_weighted_mean_of_many_draws_is_that_of_the_pool():
         images = unequal_order(np.argsort(values), sizes, seed=seed)[:15]
         means.append(np.average(values[images], weights=inverse_probabilities(sizes, images)))
     assert np.mean(means) == pytest.approx(values.mean(), abs=0.02)
+
+
+@pytest.mark.parametrize("names", ["ab", ["a/1", "b/1"]])
+def test_frames_of_which_there_are_none_are_refused(names):
+    """The option did nothing there, and said nothing."""
+    images = [Named(f"{name}.jpg") for name in names]
+    assert blocks_of(images).tolist() == [0, 1]
+    with pytest.raises(InputError, match="--frames 5"):
+        blocks_of(images, frames=5)
