@@ -175,12 +175,12 @@ class LabelledEstimate(Result):
             ``value``, ``lower`` and ``upper`` in [0, 1]; NaN where there was no estimate.
         """
         target = target or self.target
-        only, whole = len(self.by_category) == 1, category is None
-        printed = self.printed.get(target if whole else f"{target}/{category}")
-        if printed is None and (only or whole):
-            printed = self.printed.get(target)
-        if printed is not None:
-            return dict(printed)
+        names = [target if category is None else f"{target}/{category}"]
+        if len(self.by_category) == 1:  # which is the whole
+            names += [target, f"{target}/{next(iter(self.by_category))}"]
+        for name in names:
+            if (printed := self.printed.get(name)) is not None:
+                return dict(printed)
         estimates = self.whole[target] if category is None else self.by_category[category]
         prior = estimates.prior
         return prior.inside(self.level)

@@ -229,3 +229,16 @@ def test_boxes_without_labels_are_counted_over_the_threshold_that_is_asked_for(
     estimate = estimate_with_labels(plan, labels, planned=False, score_thr=score_thr)
     codes = {notice.code for notice in estimate.warnings}
     assert ("categories-not-listed" in codes) == noted
+
+
+def test_the_label_free_estimate_of_the_one_category_left_is_the_one_that_was_printed(
+    site, assistance
+):
+    of_car = {"value": 0.5, "lower": 0.25, "upper": 0.75}
+    plan = plan_of(site, assistance, n=20)
+    plan = replace(plan, printed={"mAP": dict(of_car, value=0.4), "mAP/car": of_car})
+    labels = label_set(site, range(20))
+    boxes = BoxColumns.of([box for box in labels.boxes if box.category == "car"])
+    labels = replace(labels, categories=("car",), boxes=boxes, lists_categories=True)
+    estimate = estimate_with_labels(plan, labels, planned=False)
+    assert estimate.label_free() == estimate.label_free("car") == of_car
