@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.io import loadmat
 
-from autoeval.counting.counters.mmdet import find_category
 from autoeval.counting.predictions import match_ids, read_columns, true_counts
+from autoeval.counting.prompt_category import find_category
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.runtime.files import PathLike, read_json

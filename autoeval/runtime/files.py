@@ -8,6 +8,7 @@ import gzip
 import json
 import math
 import os
+import runpy
 import sys
 import tempfile
 import zlib
@@ -595,7 +596,7 @@ def read_paper(
     InputError
         If there is none of a name.
     """
-    content = read_config(shipped_config("papers", f"{paper}.py"))
+    content = runpy.run_path(str(shipped_config("papers", f"{paper}.py")))  # without mmengine
     start = f"{kind}_"
     printed = {k.removeprefix(start): v for k, v in content.items() if k.startswith(start)}
     unknown = [name for name in names if name not in printed]

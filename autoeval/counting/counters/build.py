@@ -48,8 +48,6 @@ def load_counter(
     InputError
         If the file cannot be read or run, makes no counter, or does not take the options.
     """
-    from mmengine.config import Config
-
     file, _, name = str(path).rpartition(":")
     if file.endswith(".py"):
         if options:
@@ -57,6 +55,8 @@ def load_counter(
                 f"{path} is a function of a file, which has no options to change (--cfg-options)."
             )
         return _of_file(Path(file), name)
+    from mmengine.config import Config  # which functions of files do without
+
     config = Config(read_config(path, ["counter"]))
     config.merge_from_dict(dict(options or {}))
     content = config.to_dict()

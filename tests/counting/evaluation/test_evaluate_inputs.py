@@ -1,6 +1,9 @@
 """Where bins and truths come from, and predicted points, from the command line."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import cv2
@@ -31,6 +34,35 @@ def evaluate(*argv):
 def bins_used():
     with open("count_evaluation/bins.json", encoding="utf-8") as stream:
         return json.load(stream)
+
+
+WITHOUT_NETWORKS = """
+import sys
+sys.modules |= dict.fromkeys(("torch", "mmengine", "mmdet"))  # importing them is an error
+from autoeval.cli import main
+assert main("count evaluate pred.csv --work-dir out".split()) == 0
+assert main("count leaderboard out".split()) == 0
+assert main("count run --counter ones.py:ones --images images --work-dir counts".split()) == 0
+places = "count evaluate counts/ones/points.json --truth boxes.json --category cars --bins nwpu"
+assert main(places.split()) == 0
+assert main("reproduce binned --predictions .".split()) == 0
+"""
+
+
+def test_files_and_functions_need_the_light_installation_only(folder):
+    """What finds the category of a truth was in the module of detectors, which imports torch."""
+    (folder / "images").mkdir()
+    cv2.imwrite(str(folder / "images" / "a.png"), np.zeros((20, 20, 3), np.uint8))
+    (folder / "ones.py").write_text("def ones(image, prompt):\n    return [[5, 5], [9, 9]]\n")
+    boxes = [("a.png", "car", [4, 4, 2, 2]), ("a.png", "dog", [8, 8, 2, 2])]
+    write_boxes(folder / "boxes.json", ["a.png"], ["car", "dog"], boxes, (20, 20))
+    root = Path(cli.__file__).parents[1]
+    command = [sys.executable, "-c", WITHOUT_NETWORKS]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    measures = pd.read_csv(folder / "count_evaluation" / "measures.csv")
+    assert measures["MAE"].tolist() == [1]
 
 
 def test_where_bins_come_from(folder, capsys):
