@@ -26,8 +26,10 @@ def read_found(
     sizes: Sequence[tuple[int, int]],
     image_ids: Sequence[str],
     categories: Sequence[str],
-) -> tuple[list[Detections], int]:
+) -> list[Detections]:
     """Turn the three lists of a `BlackBoxDetector` into detections, clipped to their images.
+
+    Boxes without area in their image are left out.
 
     Parameters
     ----------
@@ -43,10 +45,8 @@ def read_found(
 
     Returns
     -------
-    detections : list of Detections
+    list of Detections
         Of each image; boxes xyxy in pixels.
-    n_outside : int
-        Boxes without area in their image, which are left out.
 
     Raises
     ------
@@ -69,8 +69,7 @@ def read_found(
     detections = [
         _one(*image, categories) for image in zip(boxes, scores, labels, image_ids, strict=True)
     ]
-    clipped = [_clip(*image) for image in zip(detections, sizes, image_ids, strict=True)]
-    return clipped, sum(map(len, detections)) - sum(map(len, clipped))
+    return [_clip(*image) for image in zip(detections, sizes, image_ids, strict=True)]
 
 
 def _one(
@@ -214,8 +213,6 @@ class BlackBoxDetector:
         imported from its folder.
     is_identified : bool
         Whether there are weights or settings.
-    n_outside : int
-        Boxes without area in their image that were dropped so far; others are clipped to it.
 
     Raises
     ------
@@ -249,7 +246,6 @@ class BlackBoxDetector:
         self.categories = tuple(word_list(categories))
         self.name = name
         self.file_digest = ""
-        self.n_outside = 0
         self.network = network
         self._changing = settings if callable(settings) else None
         self._settings = {} if callable(settings) else _plain_settings(settings or {})
@@ -328,9 +324,8 @@ class BlackBoxDetector:
                     f"{type(error).__name__}: {error}"
                 ) from error
             sizes = [(images[k].shape[0], images[k].shape[1]) for k in same]
-            found, n_outside = read_found(answers, sizes, names, self.categories)
+            found = read_found(answers, sizes, names, self.categories)
             detections.update(zip(same, found, strict=True))
-            self.n_outside += n_outside
         return [detections[k] for k in range(len(images))]
 
 
