@@ -2,7 +2,6 @@
 
 import json
 
-import pandas as pd
 import pytest
 from brightness import BrightnessDetector, write_table
 from predicted_world import write_world
@@ -21,22 +20,6 @@ def fit_on_predictions(folder, name, *, seed):
 
 def join(*folders, to):
     return main(["fit", "--join", *map(str, folders), "--work-dir", str(to)])
-
-
-@pytest.mark.rare
-def test_three_labelled_sets_are_left_out_in_turn_and_no_row_is_lost(tmp_path):
-    folders = [fit_on_predictions(tmp_path, name, seed=k) for k, name in enumerate("abc")]
-    assert join(*folders, to=tmp_path / "all") == 0
-    parts = [pd.read_parquet(f"{folder}/scores.parquet") for folder in folders]
-    joined = AccuracyEstimator.load(tmp_path / "all/estimator.parquet")
-    columns = ["source", "category", "n_boxes", "mAP"]  # scores are by the calibration of all
-    expected = pd.concat(parts, ignore_index=True)[columns]
-    pd.testing.assert_frame_equal(pd.DataFrame(joined.regression_.pairs_)[columns], expected)
-    result = json.loads((tmp_path / "all/result.json").read_text())
-    assert len(result["per_source"]["bayes"]) == len(expected)
-    assert set(joined.regression_.groups_) == {"a_labels", "b_labels", "c_labels"}
-    new = ["--predictions", str(tmp_path / "a_predictions.json"), "--work-dir", str(tmp_path / "n")]
-    assert main(["estimate", "--estimator", str(tmp_path / "all/estimator.parquet"), *new]) == 0
 
 
 @pytest.fixture(scope="module")

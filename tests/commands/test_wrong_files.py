@@ -267,22 +267,6 @@ def test_a_word_with_two_translations_is_refused():
         READERS["words"](["car=vehicle,car=person"])
 
 
-@pytest.mark.rare
-def test_one_set_by_two_names_is_not_joined(fitted, tmp_path, capsys):
-    copy = tmp_path / "copy.json"
-    copy.write_bytes(fitted[0].read_bytes())
-    assert fit(tmp_path / "2", copy, fitted[1]) == 0
-    join = ["fit", "--join", str(tmp_path / "fit"), str(tmp_path / "2/fit")]
-    assert main([*join, "--work-dir", str(tmp_path / "all")]) == 2
-    text = said(capsys)
-    assert all(str(tmp_path / folder) in text for folder in ("fit", "2/fit"))
-    assert "leave one of them out" in text
-    other = write_world(tmp_path, "other", seed=1, n_categories=4)
-    assert fit(tmp_path / "3", *other) == 0
-    join[-1] = str(tmp_path / "3/fit")
-    assert main([*join, "--work-dir", str(tmp_path / "all")]) == 0
-
-
 @pytest.mark.parametrize("level", ["2", "0", "nan"])
 def test_a_level_that_is_none_is_refused_before_anything_is_read(tmp_path, capsys, level):
     assert fit(tmp_path, tmp_path / "no.json", tmp_path / "no.json", "--level", level) == 2

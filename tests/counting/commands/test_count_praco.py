@@ -220,14 +220,6 @@ def test_bad_input_ends_with_a_sentence(data, capsys, words, message):
     assert message in capsys.readouterr().err
 
 
-def test_a_folder_with_other_settings_is_refused(data, capsys):
-    run("--counter", "good.py", "--work-dir", "out")
-    assert run("--counter", "good.py", "--reference-class", "--work-dir", "out") == 2
-    assert "reference: False, now True" in capsys.readouterr().err
-    assert main(["count", "praco", "--data", "nowhere", "--counter", "good.py"]) == 2
-    assert "Data set nowhere is not recognised" in capsys.readouterr().err
-
-
 def measures_of(*words):
     assert run("--counter", "good.py", *words) == 0
 
@@ -245,15 +237,19 @@ def test_a_limited_run_goes_on_and_workers_change_nothing(data):
         assert (data / "parts" / name).read_bytes() == (data / "whole" / name).read_bytes()
 
 
-@pytest.mark.parametrize("words", [["fsc", "--grid", "1"], ["copy"]])
-def test_answers_of_another_grid_or_of_other_data_are_not_taken(data, capsys, words):
+def test_answers_of_other_settings_another_grid_or_other_data_are_not_taken(data, capsys):
     """Tiles of the first grid were reported as those of the second."""
     shutil.copytree("fsc", "copy")
     into = ["--counter", "good.py", "--work-dir", "out"]
     assert run(*into) == 0
-    assert main(["count", "praco", "--data", *words, *into]) == 2
-    named = "grid: 2, now 1" if "--grid" in words else "data: "
-    assert named in capsys.readouterr().err
+    for words, named in (
+        (["fsc", "--reference-class"], "reference: False, now True"),
+        (["fsc", "--grid", "1"], "grid: 2, now 1"),
+        (["copy"], "data: "),
+        (["nowhere"], "Data set nowhere is not recognised"),
+    ):
+        assert main(["count", "praco", "--data", *words, *into]) == 2
+        assert named in capsys.readouterr().err
 
 
 def test_a_grid_that_is_too_fine_is_refused_or_named(data, capsys):

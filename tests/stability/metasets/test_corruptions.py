@@ -50,15 +50,13 @@ def test_the_change_grows_with_severity(name):
     "image",
     [
         textured(33, 57),
-        textured(57, 33),
-        picture(40, 60)[..., :1].repeat(3, 2),  # grey
         np.zeros((20, 30, 3), np.uint8),
         np.full((20, 30, 3), 255, np.uint8),
         picture(5, 7),  # smaller than every kernel
         picture(1, 9),
         picture(1, 1),
     ],
-    ids=["wide", "high", "grey", "black", "white", "small", "row", "pixel"],
+    ids=["wide", "black", "white", "small", "row", "pixel"],
 )
 def test_any_image_gives_a_new_one_of_the_same_kind(name, image):
     before, transform = image.copy(), get_transform(name)
