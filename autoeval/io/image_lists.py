@@ -25,7 +25,13 @@ import numpy as np
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
-from autoeval.io.image_identity import IMAGE_SUFFIXES, SUFFIXES, normal_id, normal_name
+from autoeval.io.image_identity import (
+    IMAGE_SUFFIXES,
+    SUFFIXES,
+    names_before_upload,
+    normal_id,
+    normal_name,
+)
 from autoeval.runtime.files import MALFORMED, BadItems, PathLike, is_json, read_json
 from autoeval.words import Notice, listed, printable
 
@@ -581,7 +587,7 @@ def times_in_names(names: Iterable[str]) -> list[datetime | None]:
     >>> times_in_names(["2026-03-02/0110.jpg", "2026-03-02/0081.jpg"])
     [None, None]
     """
-    names = list(names)
+    names = names_before_upload(names)  # whose hashes would make each name one of its own form
     times, forms = map(time_in_name, names), [re.sub(r"\d+", "0", name) for name in names]
     timed = list(zip(times, forms, strict=True))
     numbered = {form for time, form in timed if time is None}

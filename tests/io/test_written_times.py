@@ -105,6 +105,15 @@ def test_names_of_one_form_hold_times_where_each_holds_one(other, n_times):
     assert times[0] == (MORNING if n_times else None)
 
 
+@pytest.mark.parametrize(("number", "n_times"), [("0081", 0), ("0130", 2)])
+def test_hashes_that_programs_add_are_no_part_of_the_form(number, n_times):
+    hashes = {"{}_jpg.rf.0a1b2c3d{}.jpg": "ef", "{1}1b2c3d4-{0}.jpg": "ab"}
+    for form, of_each in hashes.items():
+        parts = zip(("2026-03-02-0815", f"2026-03-02-{number}"), of_each, strict=True)
+        times = times_in_names(form.format(*part) for part in parts)
+        assert sum(time is not None for time in times) == n_times
+
+
 def listed_at(*times):
     return {
         "images": [
