@@ -51,6 +51,10 @@ def changed_labels(world, path, change):
     return path
 
 
+def objects_of_one_category(content):
+    content["annotations"] = [of for of in content["annotations"] if of["category_id"] == 1]
+
+
 def expect_coco(world, result, labels, texts=None):
     texts = texts or {name: text_of(world, name) for name in ("strong", "weak")}
     expected = {name: evaluated_by_coco(labels, text) for name, text in texts.items()}
@@ -126,10 +130,7 @@ def test_a_rare_category_is_measured_where_all_images_are_labelled(world, tmp_pa
 
 
 def test_a_category_without_an_object_has_no_average_precision(world, tmp_path):
-    def change(content):
-        content["annotations"] = [of for of in content["annotations"] if of["category_id"] == 1]
-
-    labels = changed_labels(world, tmp_path / "labels.json", change)
+    labels = changed_labels(world, tmp_path / "labels.json", objects_of_one_category)
     result = compared(world, labels)
     expect_coco(world, result, labels)
     assert set(result.pairs["category"]) == {"thing 0"}
@@ -138,10 +139,7 @@ def test_a_category_without_an_object_has_no_average_precision(world, tmp_path):
 def test_by_all_labels_recall_of_a_category_without_an_object_is_not_defined(world, tmp_path):
     """Once the label-free estimate stood there: nothing is left to estimate, and 0 of 0 is none."""
 
-    def change(content):
-        content["annotations"] = [of for of in content["annotations"] if of["category_id"] == 1]
-
-    labels = changed_labels(world, tmp_path / "labels.json", change)
+    labels = changed_labels(world, tmp_path / "labels.json", objects_of_one_category)
     result = compared(world, labels, target="recall", score_thr=0.3)
     of_pair = result.pairs.set_index("category")["difference"]
     assert of_pair["thing 0"] == pytest.approx(of_pair["all"])
@@ -290,7 +288,7 @@ def test_the_order_of_categories_changes_no_difference(world, tmp_path):
 
 def test_a_category_that_the_labels_do_not_declare_is_left_out_and_named(world, tmp_path):
     def change(content):
-        content["annotations"] = [of for of in content["annotations"] if of["category_id"] == 1]
+        objects_of_one_category(content)
         content["categories"] = content["categories"][:1]
 
     labels = changed_labels(world, tmp_path / "labels.json", change)

@@ -9,7 +9,6 @@ import pytest
 
 import autoeval
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.label_planning import check_plan
@@ -225,7 +224,7 @@ def write_coco(folder, seed, every=1):
     return folder / f"gate{seed}.json", folder / f"found{seed}.json"
 
 
-def test_a_site_is_named_in_python_and_in_the_shell(tmp_path, capsys):
+def test_a_site_is_named(tmp_path):
     labels, found = write_coco(tmp_path, 0)
     fitted = autoeval.fit(labels, found, work_dir=tmp_path / "fit")
     new, same = fitted.predict(found), fitted.predict(found, site="gate0")
@@ -234,12 +233,7 @@ def test_a_site_is_named_in_python_and_in_the_shell(tmp_path, capsys):
     for category, of in same.per_category.items():
         assert of["value"] == pytest.approx(labelled[category], abs=0.1)
         assert of["lower"] < labelled[category] < of["upper"]
-    shell = ["estimate", "--estimator", tmp_path / "fit/estimator.parquet", "--predictions", found]
-    shell += ["--work-dir", tmp_path / "out"]
-    assert main([*map(str, shell), "--site", "gate0"]) == 0
-    assert "on the labelled images of gate0" in capsys.readouterr().out
-    assert main([*map(str, shell), "--site", "yard"]) != 0
-    assert "It knows gate0" in capsys.readouterr().err
+    assert "on the labelled images of gate0" in same.interval_method
 
 
 def test_a_joined_fit_knows_the_sites_of_each(tmp_path):

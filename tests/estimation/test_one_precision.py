@@ -10,7 +10,6 @@ import pytest
 from labelled_site import estimate_labelled
 
 import autoeval
-from autoeval.cli import main
 from tests.commands.predicted_world import write_world
 
 THRESHOLD = 0.3
@@ -138,25 +137,21 @@ def test_a_box_of_a_category_that_was_hardly_found_counts(files, tmp_path, door)
 def test_a_threshold_reaches_what_it_says(files, wanted):
     """The values at the threshold are counted there, and the next one does not do."""
     folder, _, labels, boxes = files
-    words = ["threshold", "--labels", labels, "--predictions", boxes, "--work-dir", folder / "t"]
-    words += [part for name, value in wanted.items() for part in (f"--{name}", value)]
-    assert main([*map(str, words)]) == 0
-    result = json.loads((folder / "t/result.json").read_text())
+    exact = autoeval.threshold(labels=labels, predictions=boxes, **wanted)
     chosen = autoeval.threshold(
         folder / "estimator.parquet", boxes, images=labels, labels=labels, **wanted
     )
-    exact = result["threshold"]
-    for threshold, at in ((exact["threshold"], exact["at"]), (chosen.threshold, chosen.at)):
-        right, n_boxes, n_objects = counted(labels, boxes, threshold)
-        assert at["precision"]["value"] == pytest.approx(right / n_boxes, abs=1e-9)
-        assert at["recall"]["value"] == pytest.approx(right / n_objects, abs=1e-9)
+    for result in (exact, chosen):
+        right, n_boxes, n_objects = counted(labels, boxes, result.threshold)
+        assert result.at["precision"]["value"] == pytest.approx(right / n_boxes, abs=1e-9)
+        assert result.at["recall"]["value"] == pytest.approx(right / n_objects, abs=1e-9)
     if "recall" in wanted:
         right, _, n_objects = counted(labels, boxes, round(chosen.threshold + 0.01, 2))
         assert chosen.at["recall"]["value"] >= 0.5 > right / n_objects
     # with all labels every score is a threshold, otherwise hundredths are
     if "recall" in wanted:
-        assert chosen.threshold <= exact["threshold"] < chosen.threshold + 0.01
+        assert chosen.threshold <= exact.threshold < chosen.threshold + 0.01
     elif "precision" in wanted:
-        assert exact["threshold"] <= chosen.threshold
+        assert exact.threshold <= chosen.threshold
     else:
-        assert exact["at"]["f1"]["value"] >= chosen.at["f1"]["value"]
+        assert exact.at["f1"]["value"] >= chosen.at["f1"]["value"]

@@ -85,6 +85,14 @@ WAYS = {
 }
 
 
+def labelled_as(right, labels, predictions):
+    """Read a labelled set, whose mean average precision is the right one."""
+    labelled = labels_with_files(labels, Predictions(predictions))
+    values = [ranking.average_precision().mean() for ranking in labelled.evaluation.rankings]
+    assert np.mean(values) == pytest.approx(right, abs=1e-6)
+    return labelled
+
+
 @pytest.mark.parametrize("step", [1, 5], ids=["all", "some"])
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_the_accuracy_is_that_of_pycocotools(tmp_path, estimator, world, way, step):
@@ -96,10 +104,7 @@ def test_the_accuracy_is_that_of_pycocotools(tmp_path, estimator, world, way, st
     for path, content in zip(files, (labels, found), strict=True):
         path.write_text(json.dumps(content))
 
-    labelled = labels_with_files(files[0], Predictions(files[1]))
-    assert len(labelled) == N_IMAGES
-    values = [ranking.average_precision().mean() for ranking in labelled.evaluation.rankings]
-    assert np.mean(values) == pytest.approx(right, abs=1e-6)
+    assert len(labelled_as(right, *files)) == N_IMAGES
 
     plan = autoeval.plan_labels(estimator, files[1], images=files[0], n=5)
     estimate = autoeval.estimate_with_labels(plan, files[0], planned=False)
@@ -208,10 +213,7 @@ def test_objects_on_images_that_were_not_placed_are_not_missed(tmp_path, estimat
         if box["image_id"] in lost:
             row["file_name"] = f"renamed_{box['image_id']}.jpg"
     site, predictions = written(tmp_path, labels, rows)
-    labelled = labels_with_files(site, Predictions(predictions))
-    assert len(labelled) == N_IMAGES - 6
-    values = [ranking.average_precision().mean() for ranking in labelled.evaluation.rankings]
-    assert np.mean(values) == pytest.approx(right, abs=1e-6)
+    assert len(labelled_as(right, site, predictions)) == N_IMAGES - 6
     estimate = estimator.predict(predictions, images=site)
     assert estimate.warnings[0].code == "images-not-placed"
     assert estimate.warnings[0].startswith("6 of 24 images")
@@ -234,10 +236,7 @@ def test_copies_count_once_in_a_fit_and_at_a_site(tmp_path, estimator, world):
     ]
     boxes += [{**box, "image_id": 1000 + box["image_id"]} for box in boxes]
     site, predictions = written(tmp_path, labels, boxes)
-    labelled = labels_with_files(site, Predictions(predictions))
-    assert len(labelled) == N_IMAGES
-    values = [ranking.average_precision().mean() for ranking in labelled.evaluation.rankings]
-    assert np.mean(values) == pytest.approx(right, abs=1e-6)
+    assert len(labelled_as(right, site, predictions)) == N_IMAGES
     assert estimator.predict(predictions, images=site).n_images == N_IMAGES
     estimate = estimate_labelled(estimator, predictions, site, images=site)
     assert estimate.value == pytest.approx(right, abs=1e-6)
@@ -278,9 +277,7 @@ def test_boxes_of_categories_that_nobody_looked_for_are_ignored_as_in_lvis(
         image["neg_category_ids"] = [k for k in absent if (image["id"], k) not in there]
         image["not_exhaustive_category_ids"] = []
     site, predictions = written(tmp_path, labels, boxes)
-    labelled = labels_with_files(site, Predictions(predictions))
-    values = [ranking.average_precision().mean() for ranking in labelled.evaluation.rankings]
-    assert np.mean(values) == pytest.approx(right, abs=1e-6)
+    labelled_as(right, site, predictions)
     sure = tmp_path / "sure.json"  # the reference finds more, which is ignored as well
     sure.write_text(json.dumps([box for box in boxes if box["score"] > 0.6]))
     both = Predictions(sure, reference=predictions, complete=False)

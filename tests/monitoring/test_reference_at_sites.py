@@ -9,7 +9,6 @@ import pytest
 from commands.predicted_world import write_world
 
 import autoeval
-from autoeval.cli import main
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.monitoring.read_sites import observe_images
@@ -136,30 +135,20 @@ def run(tmp_path_factory):
     return folder
 
 
-def test_a_reference_that_is_run_at_the_sites(run, tmp_path, capsys):
+def test_a_reference_that_is_run_at_the_sites(run, tmp_path):
     estimator = autoeval.AccuracyEstimator.load(run / "fit")
     assert "reference_ap" in estimator.regression_.features_
-    words = ["monitor", "--estimator", str(run / "fit"), "--images", str(run / "cameras")]
-    words += ["--by", "folder"]
-    of_fit = [
-        *words,
-        "--work-dir",
-        str(tmp_path / "of_fit"),
-    ]  # the reference that it was fitted with
-    named = [*words, "--work-dir", str(tmp_path / "named")]
-    named += ["--reference", f"{run / 'mine.py'}:detector"]
-    assert main(of_fit) == main(named) == 0
-    for name in ("of_fit", "named"):
-        sites = json.loads((tmp_path / name / "result.json").read_text())["sites"]
-        assert {site["name"] for site in sites} == {"gate", "yard"}
-        for site in sites:
-            expected = estimator.predict(images=run / "cameras" / site["name"])
-            assert site["value"] == pytest.approx(expected.value, abs=1e-6)
-    capsys.readouterr()
+    given = {"images": run / "cameras", "by": "folder"}
+    of_fit = autoeval.monitor(run / "fit", work_dir=tmp_path / "of_fit", **given)
+    reference = [f"{run / 'mine.py'}:detector"]
+    named = autoeval.monitor(run / "fit", reference=reference, work_dir=tmp_path / "named", **given)
+    for name in ("gate", "yard"):
+        expected = estimator.predict(images=run / "cameras" / name).value
+        assert [of_fit[name].value, named[name].value] == pytest.approx([expected] * 2, abs=1e-6)
     (tmp_path / "boxes.json").write_text("[]")
-    by_files = ["--reference", f"{tmp_path / 'boxes.json'}"]
-    assert main([*words, "--work-dir", str(tmp_path / "c"), *by_files]) == 2
-    assert "its results files belong to --predictions" in capsys.readouterr().err
+    by_files = {"reference": [f"{tmp_path / 'boxes.json'}"], "work_dir": tmp_path / "c"}
+    with pytest.raises(InputError, match="its results files belong to"):
+        autoeval.monitor(run / "fit", **by_files, **given)
 
 
 def test_images_that_another_detector_lost_are_a_warning(run, tmp_path, monkeypatch):
@@ -185,7 +174,7 @@ def test_a_reference_that_is_run_says_that_nothing_is_in_an_image(run, tmp_path)
     assert watched["gate"].value == pytest.approx(expected.value, abs=1e-6)
 
 
-def test_another_detector_with_the_same_reference(world, tmp_path, capsys):
+def test_another_detector_with_the_same_reference(world, tmp_path):
     """The comparison at a site is that of `compare` with the reference there."""
     (tmp_path / "other").mkdir()
     labels, other = write_world(tmp_path / "other", "val", seed=0, skill=0.7, **FEW)
@@ -197,14 +186,17 @@ def test_another_detector_with_the_same_reference(world, tmp_path, capsys):
     for k, name in enumerate(SITES):
         write_site(tmp_path / "other_sites", name, k + 1, 0.8)
     shutil.rmtree(tmp_path / "other_sites/made")
-    words = ["monitor", "--estimator", str(world / "fit"), "--work-dir", str(tmp_path / "out")]
-    words += ["--predictions", str(world / "sites"), "--reference", f"{world / 'reference'}"]
-    words += ["--category", "thing 0", "--against", str(tmp_path / "other_fit")]
-    assert main([*words, "--against-predictions", f"{tmp_path / 'other_sites'}"]) == 0
-    capsys.readouterr()
-    rows = json.loads((tmp_path / "out/result.json").read_text())["candidate"]
-    assert {row["site"] for row in rows} == SITES.keys()
-    for row in rows:
+    watched = autoeval.monitor(
+        world / "fit",
+        autoeval.Predictions(world / "sites", reference=world / "reference"),
+        against=tmp_path / "other_fit",
+        against_predictions=tmp_path / "other_sites",
+        categories={"thing 0": ["thing 0"]},
+        work_dir=tmp_path / "out",
+    )
+    rows = watched.candidate[0]
+    assert set(rows["site"]) == SITES.keys()
+    for row in rows.to_dict("records"):
         result = autoeval.compare(
             {"current": world / "fit", "candidate": tmp_path / "other_fit"},
             [

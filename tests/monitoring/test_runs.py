@@ -478,22 +478,12 @@ def test_an_alarm_on_something_else_is_refused_in_python_too(world, tmp_path, al
         run(world, tmp_path, alarm_on=alarm_on)
 
 
-def test_images_whose_files_have_one_name_are_several(world, tmp_path):
-    """As of days whose folders a file leaves out: of each name the last image alone was kept."""
+def test_images_whose_files_have_one_name_are_several_also_where_a_file_grows_by_them(
+    world, tmp_path
+):
+    """As of each new day: the last of each name was kept, or those before counted twice."""
     write_site(tmp_path / "sites", half_empty, range(8))
-    expected = run(world, tmp_path)
-    path = tmp_path / "sites/gate.json"
-    content = json.loads(path.read_text())
-    for image in content["images"]:
-        image["file_name"] = f"{image['id'] % A_DAY}.jpg"
-    path.write_text(json.dumps(content))
-    site = run(world, tmp_path, work_dir=tmp_path / "work of names")
-    assert numbers(site).equals(numbers(expected))
-    assert site.history["n_images"].tolist() == [A_DAY] * 8
-
-
-def test_an_image_keeps_its_name_where_a_file_grows_by_others_of_it(world, tmp_path):
-    """As of each new day: those before got other names, and their images counted twice."""
+    expected = run(world, tmp_path, work_dir=tmp_path / "work of names")
     path = tmp_path / "sites/gate.json"
     for n_days in (1, 8):
         write_site(tmp_path / "sites", half_empty, range(n_days))
@@ -504,7 +494,6 @@ def test_an_image_keeps_its_name_where_a_file_grows_by_others_of_it(world, tmp_p
         site = run(world, tmp_path)
     assert site.history["n_images"].tolist() == [A_DAY] * 8
     assert "images-no-longer-named" not in [warning.code for warning in site.warnings]
-    expected = run(world, tmp_path, work_dir=tmp_path / "work of one run")
     assert numbers(site).equals(numbers(expected))
 
 

@@ -11,7 +11,6 @@ from labelled_site import estimate_labelled
 import autoeval
 from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
@@ -168,7 +167,7 @@ def files(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["mixed", "twice", "other site"])
-def test_every_door_refuses_them(files, kind, capsys):
+def test_every_door_refuses_them(files, kind):
     folder, labels, boxes, paths = files
     wrong, fit = paths[kind], folder / "estimator.parquet"
     refusal = "another size" if kind == "twice" else "do not belong together"
@@ -186,9 +185,8 @@ def test_every_door_refuses_them(files, kind, capsys):
     moved.write_text(json.dumps([{**row, "score": row["score"] * 0.9} for row in rows]))
     with pytest.raises(InputError, match=refusal):
         autoeval.compare({"a": fit, "b": fit}, [boxes, moved], labels=wrong, **site)
-    words = ["threshold", "--labels", wrong, "--predictions", boxes, "--work-dir", folder / "t"]
-    assert main([*map(str, words)]) != 0
-    assert "do not belong together" in capsys.readouterr().err
+    with pytest.raises(InputError, match="do not belong together"):
+        autoeval.threshold(labels=wrong, predictions=boxes)
 
 
 def test_no_half_width_is_reached_with_labels_that_the_boxes_contradict(files, tmp_path):

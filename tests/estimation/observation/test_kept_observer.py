@@ -50,18 +50,35 @@ class Logged(RectangleDetector):
         return super()._one(image, image_id, repeats, seed)
 
 
-@pytest.fixture
-def site(tmp_path):
-    """Images of one rectangle each, of any brightness; one is torn."""
+def write_site(folder):
+    """Write images of one rectangle each, of any brightness; one is torn."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "site").mkdir(parents=True)
     rng = np.random.default_rng(0)
-    (tmp_path / "site").mkdir()
     for k in range(N):
         image = np.full((48, 48, 3), 20, np.uint8)
         x, y, w, h = (int(v) for v in rng.integers([2, 2, 9, 9], [20, 20, 26, 26]))
         image[y : y + h, x : x + w] = rng.integers(110, 255)
-        cv2.imwrite(str(tmp_path / "site" / f"{k}.png"), image)
-    (tmp_path / "site" / "77.png").write_bytes(b"no image")
-    return tmp_path
+        cv2.imwrite(str(folder / "site" / f"{k}.png"), image)
+    (folder / "site" / "77.png").write_bytes(b"no image")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Where all tests have their site: what could not be read is named by its path."""
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(place):
+    """Rows of a pass over these images that nothing stops."""
+    return plain(write_site(place))
+
+
+@pytest.fixture
+def site(place):
+    return write_site(place)
 
 
 def observer(detector, batch_size=4):
@@ -125,14 +142,14 @@ def missing(site):
 
 
 @pytest.mark.parametrize(("seed", "batch_size"), KILLED)
-def test_killed_at_drawn_images_it_ends_as_an_undisturbed_one(site, seed, batch_size):
+def test_killed_at_drawn_images_it_ends_as_an_undisturbed_one(undisturbed, site, seed, batch_size):
     draw = np.random.default_rng(seed).integers
     for dies_at in (draw(MOST + 1, N - 1), draw(20), draw(20)):  # one piece is whole, at least
         status = in_a_child(lambda: kept(site, batch_size, dies_at=dies_at))  # noqa: B023
         assert os.WTERMSIG(status) == signal.SIGKILL
     left_over = missing(site)
     found, observed = kept(site, batch_size)
-    assert_equal(found, plain(site))
+    assert_equal(found, undisturbed)
     assert len(observed) in (left_over, left_over - 1) and left_over < N  # one is torn
     assert left(site) == [] and kept(site)[1] == []
 
@@ -228,10 +245,10 @@ def test_a_damaged_piece_is_observed_again(site):
     assert_equal(found, first)
 
 
-def test_two_at_once_share_the_images(site):
+def test_two_at_once_share_the_images(undisturbed, site):
     def one(name):
         watching = KeptObserver(observer(Logged(site / name)), Keeping(site / "work"))
-        assert_equal(rows(watching, site), plain(site))
+        assert_equal(rows(watching, site), undisturbed)
 
     child = start_child(lambda: one("one.txt"))
     one("two.txt")
@@ -241,7 +258,7 @@ def test_two_at_once_share_the_images(site):
     assert sorted(observed) == sorted(f"{k}.png" for k in range(N) if k != 77)
 
 
-def test_what_cannot_be_observed_is_named_and_tried_again(site):
+def test_what_cannot_be_observed_is_named_and_tried_again(undisturbed, site):
     class Failing(RectangleDetector):
         def _one(self, image, image_id, repeats, seed):
             if image_id == "140.png":
@@ -252,7 +269,7 @@ def test_what_cannot_be_observed_is_named_and_tried_again(site):
     assert "140.png: the detector fails on it (RuntimeError: out of memory)" in str(lost)
     found, observed = kept(site)
     assert "140.png" in observed and len(observed) <= MOST
-    assert_equal(found, plain(site))
+    assert_equal(found, undisturbed)
     for image in (site / "site").iterdir():
         image.write_bytes(b"no image")
     with pytest.raises(InputError, match="None of the 150 images can be read"):
