@@ -143,12 +143,15 @@ def read_inputs(
             name: points.get(name) or maps.get(name) or predicted_ids(path)
             for path, name in names.items()
         }
-        truth = whole.named_as(ids_of[names[paths[0]]])
+        # Data sets that are separate may be several splits of one truth.
+        every_split = replace(whole, splits={}) if separate else whole
+        truth = every_split.named_as(ids_of[names[paths[0]]])
         known = {image: image_id for image_id, image in truth.images.items()}
         files = {image: whole.file_names.get(i, i) for i, image in whole.images.items()}
         # Each file may name images in its own way: by their ids, or by their files.
         for name, ids in ids_of.items():
-            own = whole.named_as(ids).images.items()
+            own_truth = whole.named_as(ids)
+            own = own_truth.images.items()
             called[name] = {own_id: known[image] for own_id, image in own if image in known}
             if moved := _in_other_splits((own_id, files[image]) for own_id, image in own):
                 note = (
@@ -157,15 +160,19 @@ def read_inputs(
                     "every number is wrong"
                 )
                 truth = replace(truth, notes=(*truth.notes, note))
+            if separate:
+                splits = (f"{name}: {note}" for note in own_truth.notes[len(whole.notes) :])
+                truth = replace(truth, notes=(*truth.notes, *splits))
         points = {name: _renamed(predicted, called[name]) for name, predicted in points.items()}
         maps = {name: _renamed(predicted, called[name]) for name, predicted in maps.items()}
     counts = truth.counts if truth else {}
     models = []
     for path, name in names.items():
+        of_split = {i: counts[i] for i in called[name].values()} if separate and truth else counts
         if name in points:
-            models.append(counts_of_points(name, points[name], counts))
+            models.append(counts_of_points(name, points[name], of_split))
         elif name in maps:
-            models.append(counts_of_maps(name, maps[name], counts))
+            models.append(counts_of_maps(name, maps[name], of_split))
         elif truth is None:
             models.append(read_predictions(path, name=name))
         else:

@@ -381,6 +381,25 @@ def test_one_image_to_rescale_lets_no_other_pass_in_another_frame(folder, capsys
     assert "1 of 1 predicted points" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_separate_files_may_be_of_several_splits_of_one_truth(folder, order):
+    """The split of the first file was that of all: files of another were refused, or cut."""
+    points = {f"{k}.jpg": {"points": [[5, 5]] * k} for k in range(1, 7)}
+    (folder / "annotation_FSC147_384.json").write_text(json.dumps(points))
+    splits = {"val": ["1.jpg", "2.jpg"], "test": ["3.jpg", "4.jpg"], "train": ["5.jpg", "6.jpg"]}
+    (folder / "Train_Test_Val_FSC_147.json").write_text(json.dumps(splits))
+    (folder / "val.csv").write_text("1.jpg,9\n2.jpg,9\n")
+    (folder / "test.json").write_text(json.dumps({"3": [[5, 5]], "4.jpg": [[5, 5]]}))
+    (folder / "mixed.csv").write_text("2,9\n3,9\n")
+    paths = [Path("val.csv"), Path("test.json"), Path("mixed.csv")][::order]
+    inputs = read_inputs(paths, folder, category=None, separate=True)
+    targets = {model.name: model.target.tolist() for model in inputs.models}
+    assert targets == {"val": [1, 2], "test": [3, 4], "mixed": [2, 3]}
+    notes = {model.name: len(model.notes) for model in inputs.models}
+    assert notes == {"val": 0, "test": 0, "mixed": 1}  # of the other images of the truth
+    assert sum("The truth is that of the split" in note for note in inputs.notes) == 2
+
+
 @pytest.mark.parametrize(("folder_of", "n"), [("val", 2), ("test", 0), ("images", 0), ("", 0)])
 def test_images_of_another_split_are_named(folder, folder_of, n):
     (folder / "truth.csv").write_text("id,count\ndata/test/1.jpg,2\ndata/test/2.jpg,4\n")
