@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -285,10 +285,11 @@ def evaluate_maps(
     unsized = {i: t.points for i, t in truth.images.items() if i in maps and not t.size}
     on_disk = {i: size_in(images, i) for i in unsized}
     _check_reach(name, "true", [(points, on_disk[i]) for i, points in unsized.items()])
-    for image_id, density in read_maps(maps):
+    for image_id, path in maps.items():
         true = truth.images.get(image_id)
         if true is None or true.points is None:
             continue
+        density = read_density(path)
         if not np.isfinite(density).all():
             broken.append(image_id)
             continue
@@ -339,18 +340,6 @@ def find_maps(folder: Path) -> dict[str, Path]:
     return maps
 
 
-def read_maps(maps: Mapping[str, Path]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield image ids and density maps (H, W), float64, one by one.
-
-    Parameters
-    ----------
-    maps : mapping of str to Path
-        By image id; see `read_density`.
-    """
-    for image_id, path in maps.items():
-        yield image_id, read_density(path)
-
-
 def counts_of_maps(
     name: str, maps: Mapping[str, Path], truth: Mapping[str, float]
 ) -> CountPredictions:
@@ -370,7 +359,7 @@ def counts_of_maps(
     InputError
         If a map cannot be read, or no image is in the truth.
     """
-    sums = np.array([density.sum() for _, density in read_maps(maps)])
+    sums = np.array([read_density(path).sum() for path in maps.values()])
     sums[~np.isfinite(sums)] = np.nan  # no count
     ids, nothing = tuple(maps), np.full(len(sums), np.nan)
     return join_truth(CountPredictions(name, ids, nothing, sums, odd_predictions(ids, sums)), truth)

@@ -50,6 +50,45 @@ def tile_edges(length: int, level: int, rule: str) -> np.ndarray:
     return np.append(starts if rule == "floor_step" else starts[:n_tiles], length)
 
 
+def points_in_tiles(points: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Count points in each tile; those outside count in the nearest.
+
+    Parameters
+    ----------
+    points : ndarray of shape (N, 2)
+        As xy, pixels.
+    rows, columns : ndarray of shape (R + 1,) and (C + 1,), int64
+        See `tile_edges`; a point on an edge is behind it.
+
+    Returns
+    -------
+    ndarray of shape (R, C), float64
+    """
+    x, y = points.reshape(-1, 2).T
+    column = (np.searchsorted(columns, x, side="right") - 1).clip(0, len(columns) - 2)
+    row = (np.searchsorted(rows, y, side="right") - 1).clip(0, len(rows) - 2)
+    tiles = np.zeros((len(rows) - 1, len(columns) - 1))
+    np.add.at(tiles, (row, column), 1)
+    return tiles
+
+
+def map_in_tiles(density: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Sum a density map in each tile.
+
+    Parameters
+    ----------
+    density : ndarray of shape (H, W)
+    rows, columns : ndarray of shape (R + 1,) and (C + 1,), int64
+        See `tile_edges`.
+
+    Returns
+    -------
+    ndarray of shape (R, C), float64
+    """
+    by_rows = np.add.reduceat(density, rows[:-1], axis=0)
+    return np.add.reduceat(by_rows, columns[:-1], axis=1)
+
+
 def game(
     target: np.ndarray,
     pred: np.ndarray,
@@ -86,10 +125,9 @@ def game(
     height, width = target.shape if size is None else size
     rows, columns = tile_edges(height, level, rule), tile_edges(width, level, rule)
     if size is not None:
-        difference = _in_tiles(target, rows, columns) - _in_tiles(pred, rows, columns)
+        difference = points_in_tiles(target, rows, columns) - points_in_tiles(pred, rows, columns)
     else:
-        by_rows = np.add.reduceat(target - pred, rows[:-1], axis=0)
-        difference = np.add.reduceat(by_rows, columns[:-1], axis=1)
+        difference = map_in_tiles(target - pred, rows, columns)
     return float(np.abs(difference).sum())
 
 
@@ -190,9 +228,8 @@ class GameScore:
         errors = []
         for level in self.levels:
             edges = [tile_edges(side, level, self.rule) for side in (*size, *density.shape)]
-            by_rows = np.add.reduceat(density, edges[2][:-1], axis=0)
-            predicted = np.add.reduceat(by_rows, edges[3][:-1], axis=1)
-            errors.append(float(np.abs(_in_tiles(points, *edges[:2]) - predicted).sum()))
+            difference = points_in_tiles(points, *edges[:2]) - map_in_tiles(density, *edges[2:])
+            errors.append(float(np.abs(difference).sum()))
         self.by_image[image_id] = errors
 
     def compute(self) -> pd.DataFrame:
@@ -214,12 +251,3 @@ class GameScore:
         return pd.DataFrame(
             {"level": list(self.levels), "mean": values.mean(0), "std": values.std(0)}
         )
-
-
-def _in_tiles(points: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    x, y = points.reshape(-1, 2).T
-    column = (np.searchsorted(columns, x, side="right") - 1).clip(0, len(columns) - 2)
-    row = (np.searchsorted(rows, y, side="right") - 1).clip(0, len(rows) - 2)
-    tiles = np.zeros((len(rows) - 1, len(columns) - 1))
-    np.add.at(tiles, (row, column), 1)
-    return tiles

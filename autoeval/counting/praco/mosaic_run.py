@@ -16,7 +16,7 @@ import pandas as pd
 from PIL import Image
 
 from autoeval.counting.counters import DENSITY, POINTS, Counter, CountResult
-from autoeval.counting.measures.game import tile_edges
+from autoeval.counting.measures.game import map_in_tiles, points_in_tiles, tile_edges
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.praco.released_csv import write_released
 from autoeval.counting.praco.result import PracoResult
@@ -301,9 +301,7 @@ def tile_counts(result: CountResult, height: int, width: int, *, divisions: int)
     rows = tile_edges(height, divisions, TILE_RULE)
     columns = tile_edges(width, divisions, TILE_RULE)
     if points is not None:
-        inside = points.clip(0, [width, height])
-        counts = np.histogram2d(inside[:, 1], inside[:, 0], bins=[rows, columns])[0]
-        return counts.ravel().tolist()
+        return points_in_tiles(points, rows, columns).ravel().tolist()
     if result.density is None:
         raise InputError("Localised measures need points, boxes or a density map, not counts only.")
     density = np.asarray(result.density, np.float64).clip(0)
@@ -314,8 +312,7 @@ def tile_counts(result: CountResult, height: int, width: int, *, divisions: int)
             f"A density map of {density.shape} cells (rows, columns) is too coarse for "
             f"{2**divisions} tiles a side."
         )
-    by_rows = np.add.reduceat(density, rows[:-1], axis=0)
-    return np.add.reduceat(by_rows, columns[:-1], axis=1).ravel().tolist()
+    return map_in_tiles(density, rows, columns).ravel().tolist()
 
 
 def tiles_of_points(points: np.ndarray, height: int, width: int, *, divisions: int) -> list[float]:
