@@ -386,8 +386,8 @@ def _stem(name: str) -> str:
 
 
 def _in_folder(name: str) -> str:
-    """Return the name with the last folder alone."""
-    return "/".join(name.split("/")[-2:])
+    """Return the name with the last folder alone; empty without a folder."""
+    return "/".join(name.split("/")[-2:]) if "/" in name else ""
 
 
 def _number(name: str) -> str:
