@@ -771,12 +771,15 @@ class ComparedDetector:
                 ValueWithError(interval.raw, interval.reach / unit) for interval in intervals
             ]
             return cls(name, site, of_fit, estimates[-1].value, estimates)
-        values = uncorrected = np.clip(regression.distribution(rows).mean, 0, 1)
+        none = nothing_over(rows, target)  # 0 by definition
+        values = np.where(none, 0.0, np.clip(regression.distribution(rows).mean, 0, 1))
+        uncorrected = values
         home, confidence = math.nan, np.full(len(values), math.nan)
         if regression.domain_shift_ is not None:
             home, confidence = regression.home_, regression.confidence_above_home(rows)
             # The prior of pairs was fitted on estimates that are not corrected.
             uncorrected = np.clip(regression.uncorrected(rows).mean, 0, 1)
+            uncorrected = np.where(none, 0.0, uncorrected)
         return cls(
             name,
             site,

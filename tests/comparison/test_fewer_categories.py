@@ -141,3 +141,20 @@ def test_a_monitor_reads_the_numbers_of_both_detectors_by_the_names_that_are_giv
     right = compared(world, "strong", "weak")
     assert row["difference"] == pytest.approx(-right.value, abs=1e-9)
     assert row["upper"] == pytest.approx(-right.lower, abs=1e-9)
+
+
+def test_a_detector_without_a_box_of_a_category_is_as_accurate_as_is_estimated(world):
+    """Of a category that the other one finds: it counts for both, and is 0 for one of them."""
+    strong, weak = (
+        json.loads(Path(path).read_text()) for path in site_predictions(world, "strong", "weak")
+    )
+    weak = [row for row in weak if WORDS[row["category_id"]] != "thing 1"]
+    fits = {name: world / name for name in ("strong", "weak")}
+    result = compare(fits, [strong, weak], images=site_labels(world))
+    estimates = [
+        load_estimator(world / name).predict(boxes, images=site_labels(world), present=["thing 1"])
+        for name, boxes in (("strong", strong), ("weak", weak))
+    ]
+    assert estimates[1].per_category["thing 1"]["value"] == 0
+    values = [estimate.value for estimate in estimates]
+    assert result.ranking["value"].mean() == pytest.approx(sum(values) / 2)
