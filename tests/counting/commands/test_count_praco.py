@@ -208,7 +208,6 @@ def test_multi_class_prediction_files_give_the_same_measures(data, coco):
         ((), "give --counter FILE or --predictions DIR"),
         (("--counter", "none.py"), "No configuration file none.py"),
         (("--counter", "good.py", "--prompt", "dots"), "needs {} where the class goes"),
-        (("--counter", "good.py", "--counter", "good.py"), "colours came twice"),
         (("--counter", "good.py", "--split", "val"), "has no split 'val'"),
         (("--predictions", "fsc"), "No file Inference_Test1_MODEL_test.csv"),
         (("--counter", "good.py", "--prompt", "dogs {}"), "failed on all 36 prompts"),

@@ -267,20 +267,13 @@ def test_gamma_by_cross_validation_and_a_separate_truth(files, tmp_path, capsys)
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["none.csv"], "check the path"),
         (["good.csv", "good.csv"], "given twice"),
-        (["good.csv", "--bins", "none.json"], "No file of bins"),
-        (
-            ["good.csv", "--bins", "several.json"],
-            "(a, b): name one of them (--bins-name NAME)",
-        ),
         (["same.csv"], "give --bins"),
         (["good.csv", "--gamma", "2"], "between 0 and 1"),
     ],
 )
 def test_bad_input_is_a_message_and_status_2(files, tmp_path, capsys, argv, message):
     (tmp_path / "same.csv").write_text("a,3,1\nb,3,2\n")
-    (tmp_path / "several.json").write_text('{"a": [0, 9], "b": [0, 4, 9]}')
     assert cli.main(["count", "evaluate", *argv]) == 2
     captured = capsys.readouterr()
     assert message in captured.err and "Traceback" not in captured.err

@@ -90,16 +90,9 @@ def test_the_detector_is_run_once_for_all_studies_of_boxes(world, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("correlation", ["--scores", "nowhere"], "No score table"),
-        ("correlation", ["--set", "features=astrology"], "columns astrology but they are missing"),
-        ("correlation", ["--set", "features=n_images"], "n_images are constant"),
         ("correlation", ["--set", "target=astrology"], "Expected a target out of mAP"),
-        ("thresholds", ["--set", "families=bos"], "thresholded scores bos but it has"),
-        ("meta-set-size", ["--set", "sizes=9"], "sizes from 1 to 4"),
-        ("repeats", ["--set", "methods=astrology"], "astrology"),
         ("examples", ["--task", "another.py"], "takes one task but got 2"),
         ("box-level", ["--set", "repeats=0"], "1 dropout repeats or more but got 0"),
-        ("test-set-size", ["--set", "sizes=7"], "sizes from 1 to 6"),
     ],
 )
 def test_bad_input_is_one_clear_line(world, capsys, name, options, message):
