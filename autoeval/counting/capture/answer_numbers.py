@@ -282,6 +282,10 @@ _INCLUDED = (  # "12 eggs, including 2 brown and 3 cracked ones"
     r"(?:\bincluding|[,(]\s*counting|\b(?:this|these|which)(?:\s+(?:count|total|number|estimate))?\s+includes?)"
     rf"\s+{_FEW_WORDS}(?:{N}(?:\s+[a-z'-]+){{1,3}}?\s*(?:,|,?\s*\band\b)\s*{_FEW_WORDS})*$"
 )
+_TOGETHER = (  # "including the hidden ones: 16" is of all
+    r"(?<!not )\b(?:including|counting|with)\s+(?:[^\s:,;.]+\s+){0,2}"
+    r"(?:hidden|occluded|covered|obscured|partial\w*)(?:\s+\w+){0,2}\s*:\s*$"
+)
 _HIDDEN = (
     r"\b(?:hidden|hid(?:e|es|ing)|cover(?:s|ed|ing)?|occlud\w+|obscur\w+|block(?:s|ed|ing)?|unseen|"
     r"invisible|behind|beneath|underneath|missing|conceal(?:s|ed|ing)?|in\s+part|"
@@ -573,6 +577,8 @@ def _role(marked: str, start: int, end: int) -> str:
         return ROW if re.search(rf"\b{_LINE}\b", intro[0], _FLAGS) else PART
     if is_included(marked, start):
         return PART
+    if re.search(_TOGETHER, marked[:start], _FLAGS):
+        before = ""
     near_before = " ".join(before.split()[-5:])
     near_after = " ".join(after.split()[:6])
     if re.search(_OF_ROW, before, _FLAGS) or re.search(
@@ -622,6 +628,8 @@ def is_of_hidden(marked: str, mention: Mention) -> bool:
     mention : Mention
         Number of it.
     """
+    if re.search(_TOGETHER, marked[: mention.start], _FLAGS):
+        return False
     before = re.sub(rf"{N}(?:\s*[-−+×]\s*{N})+\s*=\s*$", "", marked[: mention.start])
     before = re.split(rf"{_STATEMENT_START}|\bwith\b", before, flags=_FLAGS)[-1]
     after = re.split(rf"{_CLAUSE_END}|\bwith\b", marked[mention.end :], maxsplit=1, flags=_FLAGS)[0]

@@ -191,6 +191,7 @@ OF_HIDDEN = [  # with what is read where all objects are asked for
     ("It hides none.", 0, 0),
     ("Visible: 9\nBehind the black box: 3", 3, None),
     ("12 dots in total, including 3 hidden behind the box.", 3, 12),
+    ("9 are visible. Including the 3 hidden ones: 12", 3, 12),
     ("5 dots are hidden, including 2 partially covered ones.", 5, None),
 ]
 
