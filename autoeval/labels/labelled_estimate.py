@@ -678,8 +678,7 @@ def labelled_part(
     """
     if words:  # categories that are spelt otherwise than those of the plan
         names = [*plan.found.categories, *(() if plan.rest is None else plan.rest.categories)]
-        spelt = known_spellings({*words.values()}, names)
-        words = {word: spelt.get(name, name) for word, name in words.items()}
+        words = {w: known_spellings([name], names).get(name, name) for w, name in words.items()}
     chosen = on_all_categories if at_threshold else on_labelled_categories
     plan, warnings = chosen(plan, labels, words)
     plan = plan if planned else replace(plan, sizes=None)

@@ -135,6 +135,15 @@ def test_named_categories_are_the_only_ones(site, assistance):
     assert estimate.value == by_words.value == pytest.approx(np.mean(true_values(site)[:2]))
 
 
+def test_a_category_may_be_spelt_in_two_ways_for_two_words(site, assistance):
+    plan, labels = plan_of(site, assistance), label_set(site, range(20))
+    alike, mixed = (
+        estimate_with_labels(plan, labels, words=words, planned=False)
+        for words in ({"car": "car", "van": "car"}, {"car": "car", "van": "Car"})
+    )
+    assert mixed.per_category == alike.per_category
+
+
 def test_a_detected_category_that_the_labels_do_not_have_is_left_out(site, assistance):
     labels = label_set(site, range(20))
     boxes = BoxColumns.of([box for box in labels.boxes if box.category == "car"])
