@@ -107,7 +107,7 @@ def labels_on(
     kept = {labels.images[k].image_id: place for k, place in enumerate(at) if place >= 0}
     unknown = [labels.images[k].file_name for k, place in enumerate(at) if place < 0]
     if not kept:
-        raise _none_in_pool(labels, images)
+        raise _none_in_pool(labels, images, over)
     twice = [images[k].image_id for k, n in Counter(kept.values()).items() if n > 1]
     if twice:
         raise InputError(
@@ -164,12 +164,17 @@ def in_categories(content: LabelSet, words: Mapping[str, str]) -> LabelSet:
     )
 
 
-def _none_in_pool(labels: LabelSet, images: Sequence[LabelledImage]) -> InputError:
+def _none_in_pool(
+    labels: LabelSet, images: Sequence[LabelledImage], over: float | None = None
+) -> InputError:
     names = [image.file_name for image in labels.images]
+    remedy = "Keep the file names as they were"
+    if over is not None:
+        remedy += f", and label images with a box over {over:g}: precision depends on these alone"
     return InputError(
         f"None of the {len(names)} labelled images of {labels.path} is in the pool "
         f"(labelled: {listed(names)}; pool: {listed([image.image_id for image in images])}). "
-        "Keep the file names as they were."
+        f"{remedy}."
     )
 
 

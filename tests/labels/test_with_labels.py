@@ -485,6 +485,8 @@ class TestAtAThreshold:
         found = estimate_with_labels(plan, more, planned=False).warnings
         (notice,) = (of for of in found if of.code == "images-not-in-pool")
         assert notice.severity == severity and ("no box over 0.7" in notice) == cut
+        with pytest.raises(InputError, match="box over 0.7" if cut else "as they were.$"):
+            estimate_with_labels(plan, replace(labels, images=(stray,)), planned=False)
 
     def test_where_every_image_has_a_box_nothing_is_left_out(self, two):
         images, notes = with_boxes_over(two.pool, None, 0.001)
