@@ -39,6 +39,7 @@ MOST_CANDIDATES = 30_000
 MASKS = 32  # coefficients of masks behind the scores of a network with two outputs
 APART = 7680  # pixels between categories in the suppression, as Ultralytics has it
 LAYOUTS = ("boxes", "yolov5", "yolov8", "rtdetr", "end2end")
+SUPPRESSED = ("yolov5", "yolov8")  # layouts whose boxes overlap until they are suppressed here
 RESIZING = ("letterbox", "stretch", "none")
 EXPORT = (
     "Export one whose outputs are boxes (N, 4), scores (N,) and labels (N,), or the raw output of "
@@ -63,10 +64,10 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     """Make a detector of a file.
 
     Categories are `spec.classes`, else the ``names`` in the metadata of the file, as Ultralytics
-    writes them. Options: ``conf`` (.01), ``iou`` (.7) and ``max_det`` (300) of the suppression of
-    raw outputs, ``imgsz`` where the file leaves its input size open, ``layout`` (one of `LAYOUTS`),
-    ``resize`` (one of `RESIZING`), ``rgb``, and where a file takes no bytes ``mean`` and ``std`` on
-    the scale of 0 to 255.
+    writes them. Options: ``conf`` (.01) and ``max_det`` (300), ``iou`` (.7) of the suppression of
+    the raw outputs `SUPPRESSED`, ``imgsz`` where the file leaves its input size open and images are
+    resized, ``layout`` (one of `LAYOUTS`), ``resize`` (one of `RESIZING`), ``rgb``, and where a
+    file takes no bytes ``mean`` and ``std`` on the scale of 0 to 255.
 
     Parameters
     ----------
@@ -113,6 +114,17 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
         raise InputError(f"Expected resize= {listed(RESIZING)} but got {options['resize']!r}.")
     if options["rgb"] not in (True, False):  # a word would count as true, whatever it says
         raise InputError(f"Expected rgb=True or rgb=False but got {options['rgb']!r}.")
+    given = spec.cfg_options or {}
+    if "iou" in given and kind.layout not in SUPPRESSED:
+        raise InputError(
+            f"iou has no effect: {spec.name} is read as layout={kind.layout}, whose boxes are not "
+            "suppressed here but in the network, if at all. Leave it out, or export another file."
+        )
+    if "imgsz" in given and options["resize"] == "none":
+        raise InputError(
+            "imgsz has no effect with resize=none, by which images go in as they are: leave it "
+            "out, or choose resize=letterbox or resize=stretch."
+        )
     taken = session.get_inputs()[0].shape[-2:]  # a word where a side is open
     size = np.broadcast_to(options["imgsz"], 2).tolist()
     if any(isinstance(side, int) and side != one for side, one in zip(taken, size, strict=True)):
@@ -123,15 +135,16 @@ def load(spec: DetectorSpec) -> BlackBoxDetector:
     values = f"(pixels - {options['mean']}) / {options['std']}"
     if kind.dtype is np.uint8:
         values = "pixels as they are"
-        given = [name for name in ("mean", "std") if name in (spec.cfg_options or {})]
-        if given:
+        idle = [name for name in ("mean", "std") if name in given]
+        if idle:
             raise InputError(
                 f"{spec.name} takes pixels of 0 to 255 and scales them itself: leave out "
-                f"{listed(given)}."
+                f"{listed(idle)}."
             )
+    resized_to = "" if options["resize"] == "none" else f" to {options['imgsz']}"
     print(
-        f"note: {spec.name} is read as layout={kind.layout}, resize={options['resize']} to "
-        f"{options['imgsz']}, rgb={options['rgb']}, {values}, label 0 is {words[0]}; --cfg-options "
+        f"note: {spec.name} is read as layout={kind.layout}, resize={options['resize']}"
+        f"{resized_to}, rgb={options['rgb']}, {values}, label 0 is {words[0]}; --cfg-options "
         "KEY=VALUE changes all but the last",
         file=sys.stderr,
     )
