@@ -112,12 +112,18 @@ def from_ultralytics(
     Raises
     ------
     InputError
-        If the model is neither, there is no such option, or it does not run with them.
+        If the model is neither, or exported, there is no such option, or it does not run with them.
     """
     from ultralytics.utils.callbacks import get_default_callbacks
 
     task = getattr(model, "task", None)
-    if task not in TASKS or not hasattr(model.model, "state_dict"):
+    if task in TASKS and not hasattr(model.model, "state_dict"):
+        raise InputError(
+            "Expected an Ultralytics model with its weights, such as best.pt, but got "
+            f"{model.model}, which was exported: give an ONNX file by its name, others as a "
+            "BlackBoxDetector."
+        )
+    if task not in TASKS:
         raise InputError(
             f"Expected an Ultralytics model for {' or '.join(TASKS)} but got one for {task}: only "
             "upright boxes with categories have an mAP here."

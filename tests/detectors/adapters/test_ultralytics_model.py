@@ -180,6 +180,15 @@ def test_other_tasks_are_refused_in_one_line(weights, name):
     assert "\n" not in str(refused.value)
 
 
+def test_an_object_of_an_exported_file_is_refused(tmp_path):
+    """It has no weights that could be hashed; the file is run by its name."""
+    from ultralytics import YOLO
+
+    (tmp_path / "best.onnx").write_bytes(b"")
+    with pytest.raises(InputError, match=r"best\.onnx, which was exported"):
+        from_ultralytics(YOLO(tmp_path / "best.onnx", task="detect"))
+
+
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
