@@ -21,6 +21,18 @@ TWO_STAGE = {
     "model.test_cfg.rcnn.score_thr": 0.0,
     "model.test_cfg.rcnn.max_per_img": 20,
 }
+GROUNDING_DINO = {
+    "model.backbone": {
+        **{"_delete_": True, "type": "ResNet", "depth": 18, "out_indices": (1, 2, 3)},
+        **{"base_channels": 8, "stem_channels": 8},
+    },
+    "model.neck.in_channels": [16, 32, 64],
+    "model.num_queries": 25,
+    "model.encoder.num_layers": 1,
+    "model.decoder.num_layers": 1,
+    "model.test_cfg.max_per_img": 10,
+    "test_dataloader.dataset.pipeline.1.scale": (96, 128),
+}
 # Networks with few channels: on tiny images most of the time is that of reading wide weights.
 N = 32
 PYRAMID = {"model.neck.out_channels": N}

@@ -74,40 +74,32 @@ def all_partitions(n):
             yield (0, *inner, n)
 
 
-def log_likelihood(frequencies):
+def multinomial_likelihood(frequencies):
     total = frequencies.sum()
     return multinomial.logpmf(frequencies, total, frequencies / total)
 
 
-@pytest.mark.parametrize("gamma", [0.02, 0.2, 0.34])
-def test_the_best_of_all_partitions_is_found(gamma):
-    counts = np.array([2, 2, 2, 3, 6, 6, 9, 9, 9, 9])
-    frequencies = np.array([4, 2, 1, 1, 3, 1, 1, 5])  # of 2..9, one more each
-
-    def score(starts):
-        blocks = list(pairwise(starts))
-        likelihood = sum(log_likelihood(frequencies[s:e]) for s, e in blocks)
-        return likelihood + len(blocks) * np.log(gamma)
-
-    best = max(all_partitions(len(frequencies)), key=score)
-    expected = [2.0, *(2 + start - 0.5 for start in best[1:-1]), 9.0]
-    assert list(paper_bins(counts, gamma).edges) == expected
-
-
-@pytest.mark.parametrize("gamma", [0.02, 0.2, 0.6])
-def test_the_best_of_all_poisson_partitions_is_found(gamma):
+def poisson_likelihood(frequencies):
     """Equation 15, with one mean for each bin."""
+    return poisson.logpmf(frequencies, frequencies.mean()).sum()
+
+
+@pytest.mark.parametrize("gamma", [0.02, 0.2, 0.34, 0.6])
+@pytest.mark.parametrize(
+    ("make_bins", "likelihood"),
+    [(paper_bins, multinomial_likelihood), (poisson_bins, poisson_likelihood)],
+)
+def test_the_best_of_all_partitions_is_found(make_bins, likelihood, gamma):
     counts = np.array([2, 2, 2, 3, 6, 6, 9, 9, 9, 9])
     frequencies = np.array([4, 2, 1, 1, 3, 1, 1, 5])  # of 2..9, one more each
 
     def score(starts):
         blocks = [frequencies[s:e] for s, e in pairwise(starts)]
-        likelihood = sum(poisson.logpmf(block, block.mean()).sum() for block in blocks)
-        return likelihood + len(blocks) * np.log(gamma)
+        return sum(map(likelihood, blocks)) + len(blocks) * np.log(gamma)
 
     best = max(all_partitions(len(frequencies)), key=score)
     expected = [2.0, *(2 + start - 0.5 for start in best[1:-1]), 9.0]
-    assert list(poisson_bins(counts, gamma).edges) == expected
+    assert list(make_bins(counts, gamma).edges) == expected
 
 
 def test_gamma_does_not_depend_on_the_order_of_the_images():

@@ -5,46 +5,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_detectors import GROUNDING_DINO
 
 from autoeval.counting.counters import Counter
 from autoeval.counting.counters.build import load_counter
 from autoeval.errors import InputError
+from benchmarks.mmdet_families import save_encoder
 
-transformers = pytest.importorskip(
-    "transformers", reason="needs transformers: pip install 'autoeval[open-vocabulary]'"
-)
+pytest.importorskip("transformers", reason="needs pip install 'autoeval[open-vocabulary]'")
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs" / "counting" / "praco"
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-WORDS = [*SPECIAL, ".", "car", "zebra", "person", "traffic", "light"]
 PROMPTS = ["car", "traffic light", "zebra"]
-BOXES = 10
 
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory):
     """Shrink the config until it runs in a second: another text encoder, backbone and depth."""
-    import torch
-
     folder = tmp_path_factory.mktemp("bert")
-    (folder / "vocab.txt").write_text("\n".join(WORDS))
-    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    small = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2}
-    torch.manual_seed(0)
-    config = transformers.BertConfig(vocab_size=len(WORDS), num_hidden_layers=1, **small)
-    transformers.BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-    backbone = {"type": "ResNet", "depth": 18, "base_channels": 8, "stem_channels": 8}
-    return {
-        "model.language_model.name": str(folder),
-        "model.backbone": {"_delete_": True, "out_indices": (1, 2, 3), **backbone},
-        "model.neck.in_channels": [16, 32, 64],
-        "model.num_queries": 25,
-        "model.encoder.num_layers": 1,
-        "model.decoder.num_layers": 1,
-        "model.test_cfg.max_per_img": BOXES,
-        "test_dataloader.dataset.pipeline.1.scale": (96, 128),
-        "test_pipeline.1.scale": (96, 128),
-    }
+    save_encoder(folder)
+    small = {"model.language_model.name": str(folder), **GROUNDING_DINO}
+    return {**small, "test_pipeline.1.scale": (96, 128)}
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +70,7 @@ def test_answers_equal_those_of_mmdet_prompt_by_prompt(counter):
         for prompt, result in zip(PROMPTS, found, strict=True):
             asked = {"text_prompt": prompt, "custom_entities": True}
             expected = inference_detector(counter.model, IMAGE, **asked).pred_instances
-            assert result.count == BOXES == len(expected)
+            assert result.count == 10 == len(expected)
             assert np.allclose(result.boxes, expected.bboxes.numpy(), atol=1e-3)
             assert np.allclose(result.scores, expected.scores.numpy(), atol=1e-5)
     finally:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from framework_images import scenes, two_sizes
+from framework_images import assert_same, scenes, two_sizes
 
 import autoeval
 from autoeval.detectors.adapters.torchvision_model import from_torchvision
@@ -50,16 +50,6 @@ def own_boxes(model, images):
     with torch.inference_mode():
         tensors = [torch.from_numpy(i[:, :, ::-1].copy()).permute(2, 0, 1) / 255 for i in images]
         return [model([tensor])[0] for tensor in tensors]
-
-
-def assert_same(seen, found, images):
-    for mine, theirs, image in zip(seen, found, images, strict=True):
-        height, width = image.shape[:2]
-        boxes = theirs["boxes"].numpy().clip(0, [width, height, width, height])
-        kept = (boxes[:, 2:] > boxes[:, :2]).all(1)
-        np.testing.assert_array_equal(mine.clean.boxes, boxes[kept])
-        np.testing.assert_array_equal(mine.clean.scores, theirs["scores"].numpy()[kept])
-        np.testing.assert_array_equal(mine.clean.labels, theirs["labels"].numpy()[kept])
 
 
 @pytest.mark.parametrize("name", [FASTER, "ssdlite320_mobilenet_v3_large"])

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from framework_images import scenes, two_sizes
+from framework_images import assert_same, scenes, two_sizes
 
 import autoeval
 from autoeval.detectors.adapters.transformers_model import _categories_of_tokens, from_transformers
@@ -100,16 +100,6 @@ def own_boxes(model, processor, images, threshold=0.01):
             outputs, threshold=threshold, target_sizes=[image.shape[:2]]
         )
     return found
-
-
-def assert_same(seen, found, images):
-    for mine, theirs, image in zip(seen, found, images, strict=True):
-        height, width = image.shape[:2]
-        boxes = theirs["boxes"].float().numpy().clip(0, [width, height, width, height])
-        kept = (boxes[:, 2:] > boxes[:, :2]).all(1)
-        np.testing.assert_array_equal(mine.clean.boxes, boxes[kept])
-        np.testing.assert_array_equal(mine.clean.scores, theirs["scores"].float().numpy()[kept])
-        np.testing.assert_array_equal(mine.clean.labels, theirs["labels"].numpy()[kept])
 
 
 def test_boxes_are_those_of_the_model(folder):

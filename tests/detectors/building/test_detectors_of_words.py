@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from small_detectors import GROUNDING_DINO
 
 from autoeval.detectors import MMDetector, load_detector
 from autoeval.detectors.building.category_names import find_categories, prompt
@@ -26,17 +27,7 @@ def options(tmp_path_factory):
     """Shrink the config until it runs in a second."""
     folder = tmp_path_factory.mktemp("bert")
     save_encoder(folder)
-    backbone = {"type": "ResNet", "depth": 18, "base_channels": 8, "stem_channels": 8}
-    return {
-        "model.language_model.name": str(folder),
-        "model.backbone": {"_delete_": True, "out_indices": (1, 2, 3), **backbone},
-        "model.neck.in_channels": [16, 32, 64],
-        "model.num_queries": 25,
-        "model.encoder.num_layers": 1,
-        "model.decoder.num_layers": 1,
-        "model.test_cfg.max_per_img": 10,
-        "test_dataloader.dataset.pipeline.1.scale": (96, 128),
-    }
+    return {"model.language_model.name": str(folder), **GROUNDING_DINO}
 
 
 @pytest.fixture(scope="module")
