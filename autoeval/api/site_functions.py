@@ -465,7 +465,7 @@ def threshold(
     if plan is not None:
         options = {"estimator": estimator, "predictions": predictions, **site}
         refuse_given(options, "has no use with --plan", [n for n in options if n != "img_dir"])
-        curve, warnings, level = _curve_of_plan(plan, labels, words, site, iou)
+        curve, warnings, lowest, level = _curve_of_plan(plan, labels, words, site, iou)
     elif estimator is not None:
         refuse_planned(labels, "threshold")
         # curves are of all thresholds, whatever the fit estimates
@@ -477,19 +477,27 @@ def threshold(
         of_labels = labels is not None
         content = read_labels(labels, site.get("img_dir")) if of_labels else None
         estimated = predict_site(fitted, predictions, site, work_dir, labels=of_labels, **at)
-        curve, warnings = _curve_of_site(fitted, estimated, iou, content, words)
+        curve, warnings, lowest = _curve_of_site(fitted, estimated, iou, content, words)
     else:
-        curve, warnings, start = _curve_of_labelled_set(labels, predictions, words, site, iou)
+        curve, warnings, lowest, start = _curve_of_labelled_set(
+            labels, predictions, words, site, iou
+        )
         level = LEVEL
     return choose_from(
-        curve, start=start, precision=precision, recall=recall, level=level, warnings=warnings
+        curve,
+        start=start,
+        lowest=lowest,
+        precision=precision,
+        recall=recall,
+        level=level,
+        warnings=warnings,
     )
 
 
 def _curve_of_plan(
     plan: PathLike, labels: Any, words: Any, site: SiteOptions, iou: float
-) -> tuple[Any, Any, float]:
-    """Return the curve by threshold of the labels of a plan, its warnings and its level.
+) -> tuple[Any, Any, float, float]:
+    """Return the curve of the labels of a plan, its warnings, the lowest score, and its level.
 
     Parameters
     ----------
@@ -500,7 +508,7 @@ def _curve_of_plan(
 
     Returns
     -------
-    tuple of callable, tuple of Notice and float
+    tuple of callable, tuple of Notice, float and float
         The curve at some thresholds, see `autoeval.estimation.threshold_choice.choose_from`.
 
     Raises
@@ -520,7 +528,8 @@ def _curve_of_plan(
     if iou != drawn.iou:
         raise InputError(f"This plan is for an IoU of {drawn.iou:g}, not {iou:g}.")
     part = labelled_part(drawn, content, words, at_threshold=True)
-    return lambda thresholds: labelled_curve(part, thresholds), part.all_warnings, drawn.level
+    lowest = part.plan.found.floor
+    return lambda at: labelled_curve(part, at), part.all_warnings, lowest, drawn.level
 
 
 def _curve_of_site(
@@ -529,8 +538,8 @@ def _curve_of_site(
     iou: float,
     content: LabelSet | None,
     words: Any,
-) -> tuple[Any, Any]:
-    """Return the curve by threshold at a new site, label-free or of labels, and its warnings.
+) -> tuple[Any, Any, float]:
+    """Return the curve at a new site, label-free or of labels, its warnings, and the lowest score.
 
     Parameters
     ----------
@@ -563,17 +572,18 @@ def _curve_of_site(
         return (
             lambda thresholds: expected_curve(fitted, estimated, iou, thresholds),
             curve_warnings(fitted, estimated),
+            estimated.site.boxes.floor,
         )
     plan = plan_of_sample(fitted, estimated, content)
     content = labels_of_plan(content, plan, words)
     part = labelled_part(plan, content, words, planned=False, at_threshold=True)
-    return lambda thresholds: labelled_curve(part, thresholds), part.all_warnings
+    return lambda at: labelled_curve(part, at), part.all_warnings, part.plan.found.floor
 
 
 def _curve_of_labelled_set(
     labels: Any, predictions: Any, words: Any, site: SiteOptions, iou: float
-) -> tuple[Any, Any, Any]:
-    """Return the exact curve of a labelled set, its warnings, and thresholds to begin with.
+) -> tuple[Any, Any, float, Any]:
+    """Return the exact curve of a labelled set, its warnings, the lowest score, and thresholds.
 
     Parameters
     ----------
@@ -616,5 +626,6 @@ def _curve_of_labelled_set(
     return (
         lambda thresholds: exact_curve(labelled.evaluation.rankings, iou, thresholds),
         (*left_out, *labelled.looks.warnings),
+        labelled.evaluation.boxes.floor,
         score_thresholds(labelled.evaluation.rankings),
     )

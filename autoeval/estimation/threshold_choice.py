@@ -520,6 +520,7 @@ def choose_from(
     curve_at: Callable[[np.ndarray], pd.DataFrame],
     *,
     start: np.ndarray | None = None,
+    lowest: float = 0.0,
     precision: float | None = None,
     recall: float | None = None,
     level: float = 0.9,
@@ -539,6 +540,9 @@ def choose_from(
         Thresholds that are evaluated in addition to all hundredths; the curve of the result keeps
         of them only the choice, its ends and the greatest values. By default the twentieths are
         evaluated, and hundredths around the choice.
+    lowest : float
+        Lowest score of the boxes, in [0, 1]; NaN without any. A file that is cut there does not
+        show which boxes there are at lower thresholds: one is chosen from the hundredth below on.
     precision, recall : float, optional
         As in `choose_threshold`.
     level : float
@@ -557,7 +561,9 @@ def choose_from(
     """
     import pandas as pd
 
-    evaluated = THRESHOLDS if start is None else np.union1d(FINE, start)
+    known = FINE[~((FINE + FINE[0]) * (1 + 2 * ROUNDED) < lowest)]
+    evaluated = np.union1d(THRESHOLDS if start is None else np.union1d(FINE, start), known[:1])
+    evaluated = evaluated[evaluated >= known[0]]
     curve = curve_at(evaluated)
     for _ in range(MOST_ROUNDS):  # what is found between thresholds may move the choice
         choice = choose_threshold(curve, precision=precision, recall=recall)
@@ -566,6 +572,7 @@ def choose_from(
         border = measured["threshold"][measured["value"].isna().astype(int).diff().abs() == 1]
         ends = np.array([choice.value, choice.lower, choice.upper, *border])
         near = np.abs(FINE[:, None] - ends[np.isfinite(ends)]).min(axis=1, initial=1) < STEP
+        near &= known[0] <= FINE
         more = FINE[near & ~np.isclose(FINE[:, None], evaluated, atol=1e-9).any(axis=1)]
         if not len(more):
             break

@@ -1,5 +1,8 @@
 """Curves over score thresholds, and the threshold that is chosen by one."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -217,6 +220,35 @@ def test_a_labelled_set_is_chosen_from_at_its_scores():
         assert len({np.count_nonzero(scores > t) for t in same}) == 1
         assert chosen.at[name]["value"] == pytest.approx(value(name, expected[name]))
         assert len(chosen.curve) <= len(MEASURES) * (len(FINE) + 6)
+
+
+@pytest.mark.parametrize("wanted", [{"precision": 0.4}, {}])
+@pytest.mark.parametrize("source", ["counted", "labelled", "expected"])
+def test_no_threshold_under_the_lowest_score_is_chosen(wanted, source):
+    """Of a file cut at .3 all lower ones keep the same boxes, of which a whole file has more."""
+    sample = Path("docs/getting-started/sample")
+    boxes = json.loads((sample / "val_predictions.json").read_text())
+    cut = [box for box in boxes if box["score"] > 0.3]
+    labels, given = sample / "val.json", {}
+    if source != "counted":
+        given = {"estimator": autoeval.fit(labels, boxes), "images": labels}
+    if source != "expected":
+        given["labels"] = labels
+    assert autoeval.threshold(predictions=boxes, **given, precision=0.4).value < 0.3
+    choice = autoeval.threshold(predictions=cut, **given, **wanted)
+    assert choice.value >= 0.3 and choice.curve["threshold"].min() == pytest.approx(0.3)
+    if wanted:
+        assert choice.value == choice.lower == pytest.approx(0.3) or source == "expected"
+
+
+@pytest.mark.parametrize(
+    ("lowest", "first"),
+    [(np.nan, 0.01), (0.01, 0.01), (0.0199, 0.01), (0.3, 0.29), (0.3001, 0.3), (1.0, 0.99)],
+)
+def test_a_curve_begins_at_the_hundredth_below_the_lowest_score(lowest, first):
+    ranked = RankedDetections.of(np.ones(4), np.arange(4), np.ones((1, 4)), np.ones(4, int))
+    choice = choose_from(lambda t: exact_curve([ranked], thresholds=t), lowest=lowest)
+    assert choice.value == choice.lower == pytest.approx(first)
 
 
 class TestCommand:
