@@ -124,7 +124,8 @@ _PREPOSITION = (
 )
 _AND = (
     r"(?:[,;]|\band\b)\s*(?:\w+\s+){0,2}\w+\s*:\s*$"
-    r"|(?:,|\band\b|\bplus\b|[&+])\s*(?:(?:and|also|another|only|just|about)\s+)*$"
+    r"|(?:,|\band\b|\bplus\b|[&+])\s*(?:(?:and|also|another|only|just|about)\s+)*"
+    r"(?:(?:an?\s+)?(?:group|set|row|bunch|cluster|line|stack|pile)\s+of\s+)?$"
 )
 _LIKELY = (
     r"\b(?:probably|likely|perhaps|say|closer\s+to|namely|average|mostly)\s+"
