@@ -82,11 +82,6 @@ class Predictions:
         where several fit, labels or the fit decide. Of these only ``"images"`` is of a reference's
         numbers, too.
 
-    Raises
-    ------
-    InputError
-        If there are `reference_names` without a reference.
-
     Examples
     --------
     Rows of a COCO result, whose boxes are ``[left, top, width, height]`` in pixels, of one image:
@@ -109,13 +104,6 @@ class Predictions:
     reference_names: Mapping[Any, str] | Sequence[str] | PathLike = field(default_factory=dict)
     columns: Sequence[str] = ()
     numbering: str = ""
-
-    def __post_init__(self) -> None:
-        if self.reference_names and not self.references:
-            raise InputError(
-                "`reference_names` belongs to the boxes of a reference detector, and there are "
-                "none: give `reference`, too, or leave it out."
-            )
 
     def read(
         self,
@@ -162,9 +150,14 @@ class Predictions:
         Raises
         ------
         InputError
-            If there are several references, a file cannot be read, or the reference has no category
-            of the detector.
+            If there are `reference_names` without a reference or several references, a file cannot
+            be read, or the reference has no category of the detector.
         """
+        if self.reference_names and not self.references:
+            raise InputError(
+                "`reference_names` belongs to the boxes of a reference detector, and there are "
+                "none: give `reference`, too, or leave it out."
+            )
         if len(self.references) > 1:
             raise InputError(
                 f"Expected the boxes of one reference detector here but got {len(self.references)}:"

@@ -196,6 +196,11 @@ def monitor_predictions(
     reference = next(iter(predictions.references), None)
     names, reference_names = read_names(predictions.names), read_names(predictions.reference_names)
     predictions = replace(predictions, names=names, reference_names=reference_names)
+    if reference_names and not reference:
+        raise InputError(
+            "`reference_names` belongs to the boxes of a reference detector, and there are none: "
+            "give `reference`, too, or leave it out."
+        )
     estimator.check_reference(reference is not None)
     looks = estimator.known_looks()
     reader = ResultsReader(predictions, looks, Clock(time_form), shared.settings.depth)
