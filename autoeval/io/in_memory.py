@@ -165,7 +165,7 @@ def _of_boxes(boxes: Boxes) -> Content:
     columns = RawColumns(
         Coded(boxes.image, [image.image_id for image in boxes.images]),
         Coded(boxes.image, [image.file_name for image in boxes.images]),
-        Coded.none(len(boxes)),
+        Coded(np.full(len(boxes), -1), []),
         Coded(boxes.label, [*boxes.categories]),
         as_xywh(boxes.boxes.astype(np.float64)),
         boxes.scores.astype(np.float64),
@@ -596,7 +596,7 @@ def _of_images(
     image = np.repeat(np.arange(len(items)), n_boxes)
     boxes = np.concatenate([item.boxes for item in items]) if items else np.zeros((0, 4))
     scores = np.concatenate([item.scores for item in items]) if items else np.zeros(0)
-    number = word = Coded.none(len(image))
+    number = word = Coded(np.full(len(image), -1), [])
     if len(image):
         classes = np.concatenate([item.classes for item in items])
         values, codes = np.unique(classes, return_inverse=True)

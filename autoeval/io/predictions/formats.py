@@ -125,11 +125,6 @@ class Coded(NamedTuple):
         ]
         return cls(np.array(codes, np.int64), list(index))
 
-    @classmethod
-    def none(cls, n: int) -> Coded:
-        """Return a column of `n` rows without values."""
-        return cls(np.full(n, -1), [])
-
 
 @dataclass(frozen=True, eq=False)
 class RawColumns:
@@ -622,7 +617,8 @@ def _columns_of_arrow(columns: Mapping[str, pa.Array]) -> RawColumns:
     Whole floats, as pandas writes numbers with gaps, count as integers. Corners become sides.
     """
     n = len(columns["score"])
-    coded = dict.fromkeys(("image_id", "file_name", "category_id", "category"), Coded.none(n))
+    nothing = Coded(np.full(n, -1), [])
+    coded = dict.fromkeys(("image_id", "file_name", "category_id", "category"), nothing)
     for name in coded.keys() & columns.keys():
         column = columns[name]
         if pa.types.is_dictionary(column.type) and column.dictionary.null_count:

@@ -689,7 +689,7 @@ def _raw(lines: Lines, order: ColumnOrder, images: Sequence[LabelledImage]) -> R
     if not order.pixels:
         scale = np.where(np.isfinite(lines.sizes), lines.sizes, 1.0)
     xywh = np.stack([left, top, right - left, bottom - top], axis=1) * np.tile(scale, 2)
-    nothing = Coded.none(n)
+    nothing = Coded(np.full(n, -1), [])
     if lines.words:
         number, word = nothing, Coded.of(lines.words)
     else:
