@@ -80,6 +80,7 @@ OF_POOL = frozenset(
         "images-not-covered",
         "images-not-placed",
         "images-of-the-fit",
+        "low-scores-missing",
         "reference-elsewhere",
         "same-boxes",
     }

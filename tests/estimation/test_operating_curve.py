@@ -236,6 +236,7 @@ def test_no_threshold_under_the_lowest_score_is_chosen(wanted, source):
         given["labels"] = labels
     assert autoeval.threshold(predictions=boxes, **given, precision=0.4).value < 0.3
     choice = autoeval.threshold(predictions=cut, **given, **wanted)
+    assert "low-scores-missing" in {notice.code for notice in choice.warnings}
     assert choice.value >= 0.3 and choice.curve["threshold"].min() == pytest.approx(0.3)
     if wanted:
         assert choice.value == choice.lower == pytest.approx(0.3) or source == "expected"
