@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mmengine.config import Config
-    from torch import nn
+    from torch import Tensor, nn
 
 FINGERPRINT_LENGTH = 16
 #: Parts of a model's config that change nothing at test time, or that are listed on their own.
@@ -104,18 +104,21 @@ def hash_json(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def hash_weights(model: nn.Module) -> str:
+def hash_weights(model: nn.Module, others: Mapping[str, Tensor] | None = None) -> str:
     """Return the SHA-256 of all parameters and buffers: names, types, shapes and bytes.
 
     Parameters
     ----------
     model : nn.Module
         On any device.
+    others : mapping of str to Tensor, optional
+        Further tensors by their names, which its boxes depend on and its state lacks.
     """
     import torch
 
+    tensors: dict[str, Any] = {**model.state_dict(), **(others or {})}
     digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
+    for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
         digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()

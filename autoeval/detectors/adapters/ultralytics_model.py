@@ -27,6 +27,7 @@ OBJECTS = ("ultralytics.engine.model.", "ultralytics.models.")
 
 TASKS = ("detect", "segment")
 SET_ONLY_THERE = ("classes", "nms", "end2end", "half", "quantize")  # in ``overrides``
+PROMPTS = ("pe", "txt_feats")  # what YOLOE and YOLO-World look for, no weights of the network
 ADDRESS = "https://github.com/ultralytics/assets/releases"
 
 
@@ -167,8 +168,13 @@ def from_ultralytics(
 
 
 def _weights(model: Any) -> str:
-    """Hash weights as they were saved: `fuse`, and `predict` of some versions, change them."""
+    """Hash weights as they were saved: `fuse`, and `predict` of some versions, change them.
+
+    Prompts are hashed, too: those by pictures have other embeddings under equal words.
+    """
     network = model.model
+    prompts: dict[str, Any] = {name: getattr(network, name, None) for name in PROMPTS}
+    prompts = {name: tensor for name, tensor in prompts.items() if tensor is not None}
     if network.is_fused() and model.ckpt_path:
         network = type(model)(model.ckpt_path).model
-    return hash_weights(network)
+    return hash_weights(network, prompts)

@@ -111,6 +111,26 @@ def test_an_object_that_was_used_has_the_same_name(weights):
     assert from_ultralytics(YOLO(weights("yolov8n"))).fingerprint != before
 
 
+def test_other_prompts_make_another_detector():
+    """Embeddings of what YOLO-World looks for: under equal words other boxes."""
+    usable_torchvision()
+    import torch
+    from ultralytics import YOLOWorld
+
+    torch.manual_seed(0)
+    model, (image,), seen = YOLOWorld("yolov8s-worldv2.yaml"), scenes(1), {}
+    model.model.names = {0: "car", 1: "bus"}
+    model.model.model[-1].nc = 2
+    for seed in (1, 2, 1):
+        features = torch.randn(1, 2, 512, generator=torch.Generator().manual_seed(seed))
+        model.model.txt_feats = features / features.norm(dim=-1, keepdim=True)
+        detector = from_ultralytics(model, options={**OPTIONS, "conf": 0.0})
+        (one,) = detector.observe([image], ["a"])
+        seen.setdefault(detector.fingerprint, []).append(one.clean.scores.tolist())
+    (first, again), (other,) = seen.values()
+    assert first == again != other
+
+
 def test_detect_takes_the_object(weights, tmp_path):
     from ultralytics import YOLO
 
