@@ -282,8 +282,9 @@ _INCLUDED = (  # "12 eggs, including 2 brown and 3 cracked ones"
     r"(?:\bincluding|[,(]\s*counting|\b(?:this|these|which)(?:\s+(?:count|total|number|estimate))?\s+includes?)"
     rf"\s+{_FEW_WORDS}(?:{N}(?:\s+[a-z'-]+){{1,3}}?\s*(?:,|,?\s*\band\b)\s*{_FEW_WORDS})*$"
 )
-_TOGETHER = (  # "including the hidden ones: 16" is of all
-    r"(?<!not )\b(?:including|counting|with)\s+(?:[^\s:,;.]+\s+){0,2}"
+_TOGETHER = (  # "including the hidden ones: 16" is of all, not "dots with hidden parts: 3"
+    r"(?:(?<!not )(?<!without )\b(?:including|counting)|(?:(?<!\w )|(?<=total )|(?<=count ))\bwith)"
+    r"\s+(?!(?:only|just)\b)(?:[^\s:,;.]+\s+){0,2}"
     r"(?:hidden|occluded|covered|obscured|partial\w*)(?:\s+\w+){0,2}\s*:\s*$"
 )
 _HIDDEN = (

@@ -145,6 +145,7 @@ RARE = [
     ("20 people in the background. 3 in the foreground", None),
     ("20 people in the background.", 20),
     ("20 people in the park. 3 in the street.", None),
+    ("Visible: 9. Count with the hidden ones: 12", 12),
 ]
 
 
@@ -192,6 +193,9 @@ OF_HIDDEN = [  # with what is read where all objects are asked for
     ("Visible: 9\nBehind the black box: 3", 3, None),
     ("12 dots in total, including 3 hidden behind the box.", 3, 12),
     ("9 are visible. Including the 3 hidden ones: 12", 3, 12),
+    ("I see 9 dots. Counting only the hidden ones: 3", 3, 9),
+    ("Without counting the hidden ones: 9. Hidden ones: 3", 3, None),
+    ("Fully visible dots: 9\nDots with partially hidden edges: 3", 3, None),
     ("5 dots are hidden, including 2 partially covered ones.", 5, None),
 ]
 
