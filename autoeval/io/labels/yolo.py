@@ -8,6 +8,7 @@ folders, or text files with an image a line. Its label files lie where
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -120,8 +121,10 @@ def listed_classes(folder: Path) -> dict[int, str]:
     """
     for path in (folder / name for name in NAME_FILES):
         if path.is_file():
-            lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
-            return {k: line.strip() for k, line in enumerate(lines) if line.strip()}
+            content = path.read_bytes()
+            marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            text = content.decode("utf-16" if marked else "utf-8-sig", errors="replace")
+            return {k: line.strip() for k, line in enumerate(text.splitlines()) if line.strip()}
     return {}
 
 

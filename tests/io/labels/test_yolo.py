@@ -97,12 +97,19 @@ def test_names_of_the_classes(write, name, content):
     assert labels.boxes[0].category == "car" and labels.warnings == ()
 
 
-def test_names_in_another_encoding_are_those_that_predictions_beside_such_a_list_have(write):
+@pytest.mark.parametrize(
+    ("encoding", "word"),
+    [("latin-1", "cami\N{REPLACEMENT CHARACTER}n"), ("utf-16", "camión")],
+)
+def test_names_in_another_encoding_are_those_that_predictions_beside_such_a_list_have(
+    write, encoding, word
+):
+    """UTF-16 is what PowerShell writes."""
     folder = write({A: IMAGE, "labels/a.txt": BOX, "found/a.txt": f"{BOX.strip()} .9"})
     for place in ("labels", "found"):
-        (folder / place / "classes.txt").write_bytes("camión\ncar\n".encode("latin-1"))
+        (folder / place / "classes.txt").write_bytes("camión\r\ncar\r\n".encode(encoding))
     words = load_labels(folder / "labels").categories
-    assert words == ("cami\N{REPLACEMENT CHARACTER}n", "car")
+    assert words == (word, "car")
     found = read_predictions(folder / "found", images=load_labels(folder / "labels").images)
     assert found.categories == words
 
