@@ -351,7 +351,8 @@ def before_roboflow(name: str) -> str:
 def names_before_upload(names: Iterable[str]) -> list[str]:
     """Return paths without their suffixes, and without what annotation programs add to each name.
 
-    Roboflow's hash, and Label Studio's eight digits before a name where no other has the same.
+    Roboflow's hash, and Label Studio's eight digits before a name where no other has the same;
+    decimal ones, which may be a date, where most names have hexadecimal ones.
 
     Parameters
     ----------
@@ -366,7 +367,11 @@ def names_before_upload(names: Iterable[str]) -> list[str]:
     paths = [without_suffix(name).rpartition("/") for name in names]
     stems = [_ROBOFLOW.sub(_known_suffix, stem) for _, _, stem in paths]
     matches = [_PREFIX.match(stem) for stem in stems]
-    prefixes = ["" if match is None or match[0][:8].isdecimal() else match[0] for match in matches]
+    prefixes = ["" if match is None else match[0] for match in matches]
+    # Eight digits alone may be a date, unless most names begin with hexadecimal ones.
+    dates = {prefix for prefix in prefixes if prefix[:8].isdecimal()}
+    if 2 * sum(bool(prefix) and prefix not in dates for prefix in prefixes) <= len(prefixes):
+        prefixes = ["" if prefix in dates else prefix for prefix in prefixes]
     n_with = Counter(prefixes)
     return [
         f"{folder}{slash}{stem.removeprefix(prefix) if n_with[prefix] == 1 else stem}"

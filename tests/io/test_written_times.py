@@ -114,6 +114,14 @@ def test_hashes_that_programs_add_are_no_part_of_the_form(number, n_times):
         assert sum(time is not None for time in times) == n_times
 
 
+def test_a_hash_of_decimal_digits_is_one_among_others():
+    """One of 43 is such; alone in its form, number 30 of the day was at 00:30."""
+    hashes = {"a1b2c3d4": "0081", "b1b2c3d4": "0082", "12345678": "0030"}
+    names = [f"{digits}-2026-03-02-{number}.jpg" for digits, number in hashes.items()]
+    assert times_in_names(names) == [None, None, None]
+    assert times_in_names(["20260302-0815.jpg", "a1b2c3d4-1.jpg"]) == [MORNING, None]
+
+
 def listed_at(*times):
     return {
         "images": [
