@@ -48,8 +48,10 @@ _TIME = re.compile(  # year, month, day, hour, minute, second and its fraction, 
     r"|(?P<month2>\d\d)(?P<day2>\d\d))"
     # the date of a folder once more is no time, nor is 001 or 11151204, of an hour of one digit
     r"(?:(?:T|[-_./ ]*)(?!(?P=year)(?P<again>[-_./:])\d\d?(?P=again)\d)"
+    r"(?!(?P=year)(?:(?P=month)(?P=day)|(?P=month2)(?P=day2))\d{4}(?!\d))"
     r"(?P<hour>\d\d|\d(?!\d))(?P<colon>[-_.:h]?)(?P<minute>\d\d)"
-    r"(?:(?P=colon)(?P<second>\d\d)(?:\d{3}){0,2})?(?:[-_ ]?(?P<half>[ap])\.?m\b)?)?(?!\d)",
+    r"(?:(?P=colon)(?P<second>\d\d)(?:[.,]?(?:\d{3}){1,2})?)?"
+    r"(?:[-_ ]?(?P<half>[ap])\.?m\b)?)?(?!\d)",
     re.IGNORECASE,
 )
 _DATE_DIGITS = re.compile(r"(?=.*[1-9])(\D*\d){8}").match  # not all 0, as tools write for none

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -213,9 +213,10 @@ def blocks_of(
     images : sequence of UnlabelledImage
         Frames of videos go by `time_blocks`.
     frames : int, optional
-        Files whose names differ in their last number alone, or in a time that they end with, see
-        `times_in_names`, are frames in that order, too, and so many neighbours make a block. Not by
-        default, since unrelated photographs are numbered, too.
+        Files whose names differ in their last number alone, or in a time, see `times_in_names`, and
+        numbers behind it, are frames in that order, too, and so many neighbours make a block.
+        Frames of a clip, which share the time, go by number. Not by default, since unrelated
+        photographs are numbered, too.
     known : ndarray of shape (M,), int, optional
         Blocks that are known otherwise, as a file of `autoeval detect` has them; images that share
         one stay in it.
@@ -234,23 +235,24 @@ def blocks_of(
         return numbers
     if frames < 1:
         raise InputError(f"Expected 1 frame a block or more (--frames) but got {frames}.")
-    series: dict[tuple[str, str, bool], list[tuple[int | datetime, int]]] = defaultdict(list)
+    series: dict[tuple[str, str | None], list[tuple[datetime, int, int]]] = defaultdict(list)
     n_in_block = np.bincount(numbers)[numbers]
     # ids are numbers in no order of time
     names = names_before_upload(file_name_of(image) for image in images)
-    times = times_in_names(names)
+    without_number = [_NUMBER.sub("\0", name) for name in names]
+    n_alike, times = Counter(without_number), times_in_names(names)
     for place, (image, name, time) in enumerate(zip(images, names, times, strict=True)):
-        number, around = _NUMBER.search(name), around_time(name)
-        if n_in_block[place] > 1 or getattr(image, "time_s", None) is not None:
+        number = _NUMBER.search(name)
+        if number is None or n_in_block[place] > 1 or getattr(image, "time_s", None) is not None:
             continue
-        if time is not None and not _NUMBER.search(around[1]):
-            series[(*around, True)].append((time, place))
-        elif number:
-            others = name[: number.start()], name[number.end() :]
-            series[(*others, False)].append((int(number[1]), place))
+        key, (before, behind) = (without_number[place], None), around_time(name)
+        # behind the time of a clip frames are numbered; other numbers are parts of a second, a zone
+        if time is not None and (n_alike[key[0]] == 1 or not _NUMBER.search(behind)):
+            key = (before, re.sub(r"\d+", "", behind))
+        series[key].append((time or datetime.min, int(number[1]), place))
     for members in series.values():
         first = int(numbers.max()) + 1
-        for rank, (_, place) in enumerate(sorted(members)):
+        for rank, (*_, place) in enumerate(sorted(members)):
             numbers[place] = first + rank // frames
     blocks = np.unique(numbers, return_inverse=True)[1]
     if frames > 1 and blocks.max() + 1 == len(images) > 1:

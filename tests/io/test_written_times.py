@@ -67,6 +67,9 @@ def test_times_with_the_year_first_are_read(text, expected):
         ("gate/2026-03-02/2026-03-02T08-15-07.jpg", SECONDS),
         ("gate/2026-03-02/20260302_081507.jpg", SECONDS),
         ("gate/20260302/20260302_081507.jpg", SECONDS),
+        ("gate/20260302/202603020815.jpg", MORNING),
+        ("gate/2026/03/02/202603020815.jpg", MORNING),
+        ("20260303_202603020815.jpg", datetime(2026, 3, 3, 20, 26, 3)),  # and millionths
         ("gate/2026-03-03/2026-03-02_08-15.jpg", MORNING),  # in a file of the day after
         ("gate/2026/03/2026-03-02_08-15.jpg", MORNING),
         ("gate/2026/03/20260302_081507.jpg", SECONDS),

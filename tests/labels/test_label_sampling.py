@@ -112,6 +112,9 @@ def test_frames_are_known_by_the_names_that_they_had_before_an_upload(form):
     [
         "{}_2026-03-02_{:02}-{:02}-00.jpg",
         "2026-03-02/{1:02}{2:02}_{0}.jpg",
+        "{0}_20260302T{1:02}{2:02}+0100.jpg",  # the zone
+        "{0}_2026-03-02T{1:02}-{2:02}-00.{1}{2:02}Z.jpg",  # parts of a second
+        "{0}-20260302{1:02}{2:02}00-00.jpg",  # of Motion: a number within the second
     ],
 )
 def test_frames_are_known_by_the_times_in_their_names(form):
@@ -127,6 +130,14 @@ def test_numbers_behind_a_time_are_those_of_frames():
     names = [f"{film}_{n}.jpg" for film in ("20260302_0815", "20260302_0816") for n in range(4)]
     images = [LabelledImage(name, name, None) for name in [*names, "20260302_0817.jpg", "7.jpg"]]
     assert blocks_of(images, frames=2).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 5]
+
+
+@pytest.mark.parametrize("form", ["20260302T08150{}.{:03}Z.jpg", "20260302_08150{}{:03}.jpg"])
+def test_frames_within_a_second_are_in_the_order_of_its_parts(form):
+    names = [form.format(second, part) for second in (7, 8) for part in (40, 240, 440, 640, 840)]
+    images = [LabelledImage(name, name, None) for name in names]
+    assert blocks_of(images, frames=4).tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
+    assert blocks_of(images[::-1], frames=4).tolist()[::-1] == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
 
 
 def test_days_are_series_of_their_own():
