@@ -24,10 +24,11 @@ _COUNT_KEYS = (
 )
 _OF_KIND = _COUNT_KEYS[-1]  # "num_red", "apple_count": several of them are no whole
 _NUMBER_OF = r"(?:num(?:ber)?[_ ]?(?:of[_ ])?|n[_ ])?"
+_BOUND = r"(?:(?:min|max)(?:imum)?|lower|upper)(?:[_ ]\w+)?"
 _BESIDE = (
     rf"confidence|probability|score|width|height|id|index|{_NUMBER_OF}(?:rows?|columns?|cols?|images?|"
-    r"questions?)(?:[_ ]?(?:count|number|num|id))?|(?:min|max)(?:imum)?(?:[_ ]\w+)?|"
-    r"(?:lower|upper)(?:[_ ]\w+)?|\w*[_ ]per[_ ]\w+|\w*(?:visible|hidden|occluded)\w*"
+    rf"questions?)(?:[_ ]?(?:count|number|num|id))?|{_BOUND}|\w*[_ ]per[_ ]\w+|"
+    r"\w*(?:visible|hidden|occluded)\w*"
 )
 _HIDDEN = (  # "hidden_dots", "num_occluded"; not "unoccluded", "covered_area", "hidden_rows"
     r"(?!\w*(?:un|non_?|not_?)(?:hidden|occluded|covered|obscured))"
@@ -250,7 +251,9 @@ def _said(value: Any, *, hidden: bool = False) -> tuple[str | None, int | None]:
         ]
         if len(numbers) == 1:
             return f"{FINAL}{numbers[0]}", None
-        return (FINAL + "unknown", None) if len(numbers) > 1 else (None, None)
+        bounds = [key for key in value if re.fullmatch(_BOUND, str(key), _FLAGS)]
+        several = max(len(numbers), len(bounds)) > 1
+        return (FINAL + "unknown", None) if several else (None, None)
     if all(isinstance(entry, (int, float)) for entry in value):
         if not value:
             return None, 0

@@ -538,8 +538,9 @@ def extract_confidence(answer: str) -> float | None:
     """Read a confidence in [0, 1] behind the last "confidence" of an answer, else a percentage.
 
     Numbers above 1, and those with a percent sign, are percentages, but for "8/10", "8 out of 10"
-    and "confidence (1-10): 8". None where there is no such number, as of a range, or it is over
-    100 %.
+    and "confidence (1-10): 8". A number below 1 is a share of 1 on a scale in brackets, too: models
+    answer 0.85 where 0 to 100 was requested. None where there is no such number, as of a range, or
+    it is over 100 %.
 
     Parameters
     ----------
@@ -552,7 +553,9 @@ def extract_confidence(answer: str) -> float | None:
         return None
     span, number, sign, whole = numbers[-1]
     stated = float(number.replace(",", "."))
-    value = stated / float(whole or (100 if sign else span) or (100 if stated > 1 else 1))
+    if not whole:
+        whole = 100 if sign else 1 if stated < 1 else span or (100 if stated > 1 else 1)
+    value = stated / float(whole)
     return value if value <= 1 else None
 
 

@@ -226,6 +226,9 @@ CONFIDENCES = [
     ("Confidence (85 %)", 0.85),
     ("Confidence (1-10): 8", 0.8),
     ("Confidence (between 0 and 100): 85", 0.85),
+    ("Confidence (0-100): 0.85", 0.85),  # of 1, whatever was requested
+    ("Confidence (0-10): 0.9", 0.9),
+    ("Confidence (0-10): 0.5 %", 0.005),
     ("Confidence: 8 on a scale of 1 to 10", 0.8),
     ("Confidence: 0,85", 0.85),
     ("Confidence: 80-90%", None),
@@ -235,6 +238,19 @@ CONFIDENCES = [
 @pytest.mark.parametrize(("answer", "expected"), CONFIDENCES)
 def test_confidences_are_read(answer, expected):
     assert extract_confidence(answer) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ('{"count": {"min": 10, "max": 14}}', None),
+        ('{"count": {"lower_bound": 10, "upper_bound": 14}, "confidence": 80}', None),
+        ('{"count": {"estimate": 12, "min": 10, "max": 14}}', 12),
+        ('{"image": {"width": 640, "height": 480}, "objects": [{"x": 1}, {"x": 2}]}', 2),
+    ],
+)
+def test_bounds_of_a_count_are_no_count(answer, expected):
+    assert extract_count(answer).value == expected
 
 
 def test_extractor_report_counts_each_kind_of_mistake():
