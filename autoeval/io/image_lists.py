@@ -535,7 +535,7 @@ def written_time(text: str) -> datetime | None:
     return _time_of(match) if match else None
 
 
-def time_in_name(name: str) -> datetime | None:
+def split_at_time(name: str) -> tuple[datetime | None, str, str]:
     """Find a date with hour and minute in the path of a file, written as in `written_time`.
 
     Parameters
@@ -543,38 +543,27 @@ def time_in_name(name: str) -> datetime | None:
     name : str
         The path.
 
-    Examples
-    --------
-    >>> time_in_name("gate/2026-03-02/08.15.07.jpg"), time_in_name("000000139.jpg") is None
-    (datetime.datetime(2026, 3, 2, 8, 15, 7), True)
-    """
-    return next((_time_of(match) for match in _matches_of_times(name)), None)
-
-
-def around_time(name: str) -> tuple[str, str]:
-    """Return what stands before and behind the time that `time_in_name` finds.
-
-    Parameters
-    ----------
-    name : str
-        The path; where it holds no time, nothing stands behind it.
+    Returns
+    -------
+    tuple of datetime or None and two str
+        The first such time, and what stands before and behind it; without one nothing stands
+        behind.
 
     Examples
     --------
-    >>> around_time("gate/2026-03-02_08-15-07 3.jpg"), around_time("0139.jpg")
-    (('gate/', ' 3.jpg'), ('0139.jpg', ''))
+    >>> split_at_time("gate/2026-03-02/08.15.07 3.jpg")
+    (datetime.datetime(2026, 3, 2, 8, 15, 7), 'gate/', ' 3.jpg')
+    >>> split_at_time("000000139.jpg")
+    (None, '000000139.jpg', '')
     """
-    match = next(_matches_of_times(name), None)
-    return (name, "") if match is None else (name[: match.start()], name[match.end() :])
-
-
-def _matches_of_times(name: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of `_TIME` in a path that are a date with hour and minute."""
-    return (m for m in _TIME.finditer(name) if m["hour"] and _time_of(m) is not None)
+    for match in _TIME.finditer(name):
+        if match["hour"] and (time := _time_of(match)) is not None:
+            return time, name[: match.start()], name[match.end() :]
+    return None, name, ""
 
 
 def times_in_names(names: Iterable[str]) -> list[datetime | None]:
-    """Find the times in the paths of the files of a set; see `time_in_name`.
+    """Find the times in the paths of the files of a set; see `split_at_time`.
 
     Paths that differ in digits alone hold times where each holds one. Otherwise their digits are
     numbers, of which some look like a time.
@@ -590,8 +579,7 @@ def times_in_names(names: Iterable[str]) -> list[datetime | None]:
     [None, None]
     """
     names = names_before_upload(names)  # whose hashes would make each name one of its own form
-    times, forms = map(time_in_name, names), [re.sub(r"\d+", "0", name) for name in names]
-    timed = list(zip(times, forms, strict=True))
+    timed = [(split_at_time(name)[0], re.sub(r"\d+", "0", name)) for name in names]
     numbered = {form for time, form in timed if time is None}
     return [None if form in numbered else time for time, form in timed]
 

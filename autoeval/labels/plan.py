@@ -25,7 +25,7 @@ from autoeval.boxes import Boxes, over_threshold
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage, file_name_of
 from autoeval.io.image_identity import names_before_upload
-from autoeval.io.image_lists import around_time, times_in_names
+from autoeval.io.image_lists import split_at_time, times_in_names
 from autoeval.io.video import time_blocks
 from autoeval.labels.assistance import MODEL, MixingWeights
 from autoeval.labels.joint import (
@@ -245,7 +245,7 @@ def blocks_of(
         number = _NUMBER.search(name)
         if number is None or n_in_block[place] > 1 or getattr(image, "time_s", None) is not None:
             continue
-        key, (before, behind) = (without_number[place], None), around_time(name)
+        key, (_, before, behind) = (without_number[place], None), split_at_time(name)
         # behind the time of a clip frames are numbered; other numbers are parts of a second, a zone
         if time is not None and (n_alike[key[0]] == 1 or not _NUMBER.search(behind)):
             key = (before, re.sub(r"\d+", "", behind))

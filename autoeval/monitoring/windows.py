@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.io.image_lists import natural_order, time_in_name, times_in_names
+from autoeval.io.image_lists import natural_order, split_at_time, times_in_names
 from autoeval.io.images import exif_time
 from autoeval.runtime.files import PathLike
 from autoeval.words import Notice, counted, listed
@@ -89,7 +89,7 @@ class Clock:
         ----------
         path : path-like, optional
             Its file. Without one the time is `listed`, or the one that its name holds, year first;
-            see `autoeval.io.image_lists.time_in_name`.
+            see `autoeval.io.image_lists.split_at_time`.
         name : str
             Its name, with folders.
         listed : datetime, optional
@@ -107,7 +107,7 @@ class Clock:
         if self.source not in (AUTO, EXIF, FILE):
             taken, source = time_of_form(name, self.source), IN_NAME
         elif path is None and listed is None and self.source == AUTO:
-            taken, source = time_in_name(name), IN_NAME
+            taken, source = split_at_time(name)[0], IN_NAME
         elif path is None:
             taken, source = listed, LISTED
         else:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.io.image_lists import coco_images, time_in_name, times_in_names, written_time
+from autoeval.io.image_lists import coco_images, split_at_time, times_in_names, written_time
 from autoeval.monitoring.read_sites import ResultsFile
 from autoeval.monitoring.windows import Clock
 from autoeval.words import codes_of
@@ -87,7 +87,7 @@ def test_times_with_the_year_first_are_read(text, expected):
     ],
 )
 def test_names_hold_a_date_and_a_time(name, expected):
-    assert time_in_name(name) == expected
+    assert split_at_time(name)[0] == expected
     assert Clock().read(None, name) == (expected, "none" if expected is None else "name")
     assert Clock().read(None, name, MORNING) == (MORNING, "listed")
     assert Clock("exif").read(None, name) == (None, "none")
