@@ -561,9 +561,9 @@ def choose_from(
     """
     import pandas as pd
 
-    known = FINE[~((FINE + FINE[0]) * (1 + 2 * ROUNDED) < lowest)]
-    evaluated = np.union1d(THRESHOLDS if start is None else np.union1d(FINE, start), known[:1])
-    evaluated = evaluated[evaluated >= known[0]]
+    first = FINE[~((FINE + FINE[0]) * (1 + 2 * ROUNDED) < lowest)][0]
+    evaluated = np.union1d(THRESHOLDS if start is None else np.union1d(FINE, start), first)
+    evaluated = evaluated[evaluated >= first]
     curve = curve_at(evaluated)
     for _ in range(MOST_ROUNDS):  # what is found between thresholds may move the choice
         choice = choose_threshold(curve, precision=precision, recall=recall)
@@ -572,7 +572,7 @@ def choose_from(
         border = measured["threshold"][measured["value"].isna().astype(int).diff().abs() == 1]
         ends = np.array([choice.value, choice.lower, choice.upper, *border])
         near = np.abs(FINE[:, None] - ends[np.isfinite(ends)]).min(axis=1, initial=1) < STEP
-        near &= known[0] <= FINE
+        near &= first <= FINE
         more = FINE[near & ~np.isclose(FINE[:, None], evaluated, atol=1e-9).any(axis=1)]
         if not len(more):
             break
