@@ -423,6 +423,7 @@ BY_NAME = (  # the strictest first
     Rule("file name without its folder", lambda name: name.rpartition("/")[2]),
     Rule("file name with another suffix", lambda name: without_suffix(_in_folder(name))),
     Rule("file name with another suffix", _stem),
+    Rule("file name in other case", lambda name: without_suffix(_in_folder(name)).casefold()),
     Rule("file name in other case", lambda name: _stem(name).casefold()),
     Rule("name before Label Studio", _stored),
     Rule("name before Label Studio", _stored, _former),

@@ -269,3 +269,10 @@ def test_of_two_images_of_one_name_the_one_in_the_folder_is_the_known_one():
     named = [Named(None, name) for name in ("cam1/1.jpg", "cam1/2.jpg", "1.jpg")]
     images = [LabelledImage(str(k), f"data/cam1/{k}.jpg", None) for k in (1, 2)]
     assert match_images(named, images).index.tolist() == [0, 1, MISSING]
+
+
+def test_of_images_of_one_name_the_one_in_the_folder_in_other_case_is_the_known_one():
+    """Neither was, since the folders were compared letter by letter."""
+    named = [Named(None, name) for name in ("Cam1/A.JPG", "Cam2/A.JPG", "a.jpg")]
+    images = [LabelledImage(folder, f"data/{folder}/a.jpg", None) for folder in ("cam1", "cam2")]
+    assert match_images(named, images).index.tolist() == [0, 1, AMBIGUOUS]
