@@ -32,6 +32,7 @@ SPLIT_WORDS = {"valid": "val", "validation": "val"}
 _SPLIT = re.compile(r"(train|val|valid|validation|test)(?:[-_]?\d+)?", re.IGNORECASE)
 # As programs write large floats; without the sign it is a name in hexadecimal digits, such as 1e10.
 _EXPONENT = re.compile(r"\d(?:\.\d+)?e\+\d+", re.IGNORECASE)
+LOCAL_FILES = "/data/local-files/?d="  # in addresses of Label Studio, before a path
 MISSING = -1
 AMBIGUOUS = -2
 ENOUGH_BY_NAME = 0.5  # of images with file names: so many found by them, and ids are not tried
@@ -777,7 +778,7 @@ class _Fields:
         """Read the ids and names of images.
 
         An id with the suffix of an image is a file name; a file name that equals the id, without
-        such a suffix, is none.
+        such a suffix, is none. Of an address of Label Studio's local files the path counts.
         """
         ids: list[str | None] = []
         names: list[str | None] = []
@@ -789,6 +790,8 @@ class _Fields:
             elif name == image_id and name is not None and without_suffix(name) == name:
                 name = None  # a list of ids alone
             ids.append(None if image_id is None else normal_id(image_id))
+            if name is not None and LOCAL_FILES in name:
+                name = unquote(name.partition(LOCAL_FILES)[2])
             names.append(None if name is None else normal_name(name))
         return cls(ids, names, splits)
 

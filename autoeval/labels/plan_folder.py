@@ -29,7 +29,13 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.coco import coco_document
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.io.image_identity import Named, match_images, normal_id, without_suffix
+from autoeval.io.image_identity import (
+    LOCAL_FILES,
+    Named,
+    match_images,
+    normal_id,
+    without_suffix,
+)
 from autoeval.io.images import image_size
 from autoeval.io.labels.content import BoxColumns, LabelledBox, LabelSet
 from autoeval.labels import PLAN
@@ -53,7 +59,6 @@ PLAIN = (
     *("score_thr", "cut", "iou", "named", "detector_words", "known", "group", "nothing_found"),
 )
 SAME = 0.6  # of boxes of one category that overlap by more (IoU), the most confident is offered
-LOCAL_FILES = "/data/local-files/?d="
 IMAGES = "images"
 EMPTY = "annotations.json"
 CONFIG = "label_config.xml"

@@ -276,3 +276,11 @@ def test_of_images_of_one_name_the_one_in_the_folder_in_other_case_is_the_known_
     named = [Named(None, name) for name in ("Cam1/A.JPG", "Cam2/A.JPG", "a.jpg")]
     images = [LabelledImage(folder, f"data/{folder}/a.jpg", None) for folder in ("cam1", "cam2")]
     assert match_images(named, images).index.tolist() == [0, 1, AMBIGUOUS]
+
+
+def test_folders_in_addresses_of_local_files_tell_images_of_one_name_apart():
+    """Addresses of Label Studio were compared without them: no image of two cameras was known."""
+    folders = ("cam1", "cam2")
+    address = "/data/local-files/?d=frames%2F{}%2Fa%20b.jpg"
+    named = [Named(None, address.format(folder)) for folder in folders]
+    assert match_images(named, known(*(f"{f}/a b.jpg" for f in folders))).index.tolist() == [0, 1]
