@@ -177,7 +177,7 @@ def test_words_are_translated_where_a_labelled_set_is_counted(tmp_path, capsys):
     (tmp_path / "labels.json").write_text(json.dumps(labels))
     curves = []
     for name, word in (("words", lambda k: words[k]), ("things", lambda k: "thing")):
-        rows = [{**row, "category": word(row.pop("category_id"))} for row in map(dict, boxes)]
+        rows = [{"category": word(row.pop("category_id")), **row} for row in map(dict, boxes)]
         (tmp_path / f"{name}.json").write_text(json.dumps(rows))
         category = f"thing={','.join(words.values())}" if name == "words" else "thing"
         given = ("--labels", tmp_path / "labels.json", "--predictions", tmp_path / f"{name}.json")

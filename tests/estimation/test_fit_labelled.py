@@ -71,7 +71,7 @@ def test_words_for_the_numbers_of_a_reference_count_where_the_detector_is_run(tm
     fitted = autoeval.fit(labels, **run, reference_names=right)
     assert "reference_ap" in fitted.regression_.features_
     (tmp_path / "words.json").write_text(
-        json.dumps([{**row, "category": right[row.pop("category_id")]} for row in rows])
+        json.dumps([{"category": right[row.pop("category_id")], **row} for row in rows])
     )
     with_words = autoeval.fit(labels, **{**run, "reference": str(tmp_path / "words.json")})
     assert fitted.rows_["reference_ap"].tolist() == with_words.rows_["reference_ap"].tolist()

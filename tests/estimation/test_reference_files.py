@@ -148,7 +148,7 @@ def test_a_reference_counts_by_words_that_the_detector_does_not_find_here(world,
     named = {1: "car", 2: "bus", 3: "van"}
 
     def in_words(path):
-        rows = [{**row, "category": named[row.pop("category_id")]} for row in rows_of(path)]
+        rows = [{"category": named[row.pop("category_id")], **row} for row in rows_of(path)]
         return [row for row in rows if row["category"] != "van"]
 
     labels = rows_of(world / "weak/val_labels.json")
