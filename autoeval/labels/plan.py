@@ -245,9 +245,11 @@ def blocks_of(
         number = _NUMBER.search(name)
         if number is None or n_in_block[place] > 1 or getattr(image, "time_s", None) is not None:
             continue
-        key, (_, before, behind) = (without_number[place], None), split_at_time(name)
+        others = without_number[place]
+        key: tuple[str, str | None] = (others, None)
+        _, before, behind = split_at_time(name)
         # behind the time of a clip frames are numbered; other numbers are parts of a second, a zone
-        if time is not None and (n_alike[key[0]] == 1 or not _NUMBER.search(behind)):
+        if time is not None and (n_alike[others] == 1 or not _NUMBER.search(behind)):
             key = (before, re.sub(r"\d+", "", behind))
         series[key].append((time or datetime.min, int(number[1]), place))
     for members in series.values():
