@@ -34,7 +34,8 @@ LONGEST_NAME = 200  # characters of a file name, of which file systems take 255
 def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) -> tuple[str, ...]:
     """Write the images of a sample set and ``annotations.json``.
 
-    Images are PNG, so that no pixel changes. The annotations come last: where they exist the sample
+    Images are PNG, so that no pixel changes. Ids are numbers where all are written as such, else
+    texts: pycocotools sorts them. The annotations come last: where they exist the sample
     set is complete and nothing is done, unless images, labels or categories of the seed set have
     changed since, when all is made again; where they do not, all images are written: those that are
     there may be of files that have changed since.
@@ -70,6 +71,8 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
             return tuple(made["info"].get("warnings", ()))
         for name in ("annotations.json", *(image["file_name"] for image in made["images"])):
             (folder / name).unlink(missing_ok=True)
+    names = [record.image_id for record in sample_set.records]
+    as_numbers = all(name.isdecimal() and str(int(name)) == name for name in names)
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     warnings = []
@@ -79,8 +82,9 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
         except UnreadableImageError as error:
             warnings.append(str(error))
         else:
-            images.append(_write_image(sample, folder))
-            annotations += _annotations(sample, images[-1]["id"], len(annotations) + 1)
+            image_id = int(sample.image_id) if as_numbers else sample.image_id
+            images.append({"id": image_id, **_write_image(sample, folder)})
+            annotations += _annotations(sample, image_id, len(annotations) + 1)
         if bar is not None:
             bar.update()
     if not images:
@@ -105,9 +109,7 @@ def _write_image(sample: Sample, folder: Path) -> dict[str, Any]:
     with atomic_path(path) as temporary:
         temporary.write_bytes(content.tobytes())
     height, width = sample.image.shape[:2]
-    number = sample.image_id
-    image_id = int(number) if number.isdecimal() and str(int(number)) == number else number
-    return {"id": image_id, "file_name": path.name, "width": width, "height": height}
+    return {"file_name": path.name, "width": width, "height": height}
 
 
 def _annotations(sample: Sample, image_id: int | str, first_id: int) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
 from autoeval.errors import InputError
 from autoeval.io.tasks.seed_set import load_seed_set
@@ -57,6 +58,23 @@ def test_ids_may_be_longer_than_names_of_files(street, tmp_path):
     written = load_seed_set("b", tmp_path / "out" / "annotations.json", tmp_path / "out", ["car"])
     assert [image.image_id for image in written.images] == [image.image_id for image in images]
     assert len({image.path for image in written.images}) == len(images)
+
+
+@pytest.mark.parametrize(
+    ("ids", "written"),
+    [(("7", "9", "10"), [7, 9, 10]), (("7", "07", "gate"), ["7", "07", "gate"])],
+)
+def test_ids_are_of_one_kind_as_pycocotools_sorts_them(street, tmp_path, ids, written):
+    images = tuple(
+        replace(image, image_id=name) for image, name in zip(street.images, ids, strict=True)
+    )
+    named = replace(street, images=images)
+    materialise(SampleSet(named, own_images(named)), tmp_path)
+    ann_file = tmp_path / "annotations.json"
+    truth = COCO(str(ann_file))
+    evaluation = COCOeval(truth, COCO(str(ann_file)), "bbox")
+    assert evaluation.params.imgIds == sorted(written)
+    assert [image["id"] for image in json.loads(ann_file.read_text())["images"]] == written
 
 
 def content(folder):
