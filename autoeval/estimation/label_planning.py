@@ -485,7 +485,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         pool, reference_boxes = counted.boxes, None
         top = top_detections(pool.image, pool.label, pool.scores)
         pool, right = pool.where(top), counted.right_at_half[top]
-    rest = None if site.nothing_found else _other_boxes(site, pool)
+    rest, of_pool = None if site.nothing_found else _other_boxes(site, pool), site.boxes
     # as the site has them: with their times where these are known
     files: dict[str, Any] = {image.image_id: image for image in site.images}
     images = [files.get(image.image_id, image) for image in pool.images]
@@ -504,14 +504,15 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
             right = None if right is None else right[np.isin(pool.image, images_over)]
             pool, reference_boxes = pool.on_images(images_over), None
             rest = None if rest is None else rest.on_images(images_over)
+            of_pool = of_pool.on_images(images_over)
             blocks = np.unique(blocks[images_over], return_inverse=True)[1]
             n = min(n, len(images_over)) if without_box else n
     unreadable = str(site.row.get("unreadable") or "")
     nothing = (nothing_found_text(len(site), fit.target),) if site.nothing_found else ()
-    names = [image.file_name for image in site.boxes.images]
+    names = [image.file_name for image in of_pool.images]
     planned = PlannedSite(
         priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
-        detector=site.detector or _fingerprint_of(site.boxes, names),
+        detector=site.detector or _fingerprint_of(of_pool, names),
         blocks=blocks,
         reference_boxes=reference_boxes,
         right=right,
@@ -727,10 +728,11 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
         return f"{_site(plan.known)}, not {_site(site.known)}"
     if plan.group != site.group:
         return f"{_group(plan.group)}, not {_group(site.group)}"
-    # by the names of the plan, which are ids where it was made without a list of images
+    # on the images of the plan, by its names, which are ids where it was made without a list
     planned_as = {image.image_id: image.file_name for image in plan.found.images}
-    called = [planned_as.get(image.image_id, image.file_name) for image in site.boxes.images]
-    if plan.detector != (site.detector or _fingerprint_of(site.boxes, called)):
+    boxes = site.boxes.on_images([image.image_id in planned_as for image in site.boxes.images])
+    called = [planned_as[image.image_id] for image in boxes.images]
+    if plan.detector != (site.detector or _fingerprint_of(boxes, called)):
         if site.detector:
             return "another detector"
         return "other boxes: another site with images of the same names, or another detector"

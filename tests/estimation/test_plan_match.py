@@ -330,3 +330,18 @@ def test_blocks_of_frames_are_of_all_images_where_few_are_drawn_from(world, tmp_
     assert plan_labels(world / "strong", path, **wanted).n == plan.n
     with pytest.raises(InputError, match="other blocks of frames than --frames 3"):
         plan_labels(world / "strong", path, **{**wanted, "frames": 3})
+
+
+@pytest.mark.parametrize("first_listed", [False, True])
+def test_a_plan_for_precision_is_enlarged_with_a_list_of_images_and_without(
+    world, tmp_path, first_listed
+):
+    """Images outside its pool had other names, by which boxes are compared: ids and file names."""
+    (path,) = site_predictions(world, "strong")
+    wanted = {"target": "precision", "score_thr": 0.5, "work_dir": tmp_path}
+    ways = [{}, {"images": site_labels(world)}]
+    first, second = reversed(ways) if first_listed else ways
+    plan = plan_labels(world / "strong", path, n=10, **wanted, **first)
+    assert plan.cut and plan.n_pool < 80
+    more = plan_labels(world / "strong", path, n=12, **wanted, **second)
+    assert more.drawn[:10].tolist() == plan.drawn.tolist()
