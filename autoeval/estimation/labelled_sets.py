@@ -38,6 +38,7 @@ from autoeval.io.predictions.covered_images import (
 from autoeval.io.predictions.reading import NoBoxError, unknown_sizes
 from autoeval.io.tasks.seed_set import thinned
 from autoeval.io.tasks.task import Task
+from autoeval.labels.labelled_categories import categories_with_a_box
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
     ConfidentBoxes,
@@ -346,6 +347,16 @@ def _with_files(
             "are left out, and what they find is missed: add these words to `detector_mapping`"
         )
         mismatch = (*mismatch, Notice("other-words", text))
+    known_or_named = found.union(label_words or content.categories, run.categories if run else ())
+    labelled_words = categories_with_a_box(content, site.boxes)
+    if unnamed := [word for word in labelled_words if word not in known_or_named]:
+        text = (
+            "labelled categories that are neither named nor words of the detector, left out: "
+            f"{len(unnamed)} ({listed(unnamed, 10)}). What is detected there counts as wrong: if "
+            "one is a word for a category that counts, name it there, too (--category "
+            "vehicle=car,van)"
+        )
+        mismatch = (*mismatch, Notice("categories-not-named", text, "note"))
     if not everywhere:
         # of a run its words are known: few labels of another one are of none of them, too
         known = {*categories} if run is None else {*run.categories, *site.boxes.categories}

@@ -117,6 +117,18 @@ def labelled_categories(
         for word in labelled
         if word not in found_categories and (named is None or word in named)
     ]
+    uncounted = [word for word in labelled if word not in (*found_categories, *added)]
+    if uncounted and len(uncounted) < len(labelled):
+        warnings.append(
+            Notice(
+                "categories-not-named",
+                f"labelled categories that are none of those named, left out: {len(uncounted)} "
+                f"({listed(uncounted, 10)}). What is detected there counts as wrong: if one of "
+                "them is a word for a category that counts, give all such words with --words "
+                "WORD=CATEGORY",
+                severity="note",
+            )
+        )
     if lacking and len(lacking) < len(found_categories):
         warnings.append(
             Notice(

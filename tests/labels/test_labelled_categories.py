@@ -86,6 +86,15 @@ def test_recall_is_over_all_labelled_objects(site, assistance):
     )
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_labelled_categories_that_are_not_named_are_noted(site, assistance, named):
+    plan = plan_of(site, assistance, named=named)
+    estimate = estimate_with_labels(plan, label_set(site, range(60)))
+    codes = [notice.code for notice in estimate.warnings]
+    assert codes.count("categories-not-named") == named
+    assert ("van" in estimate.per_category) != named
+
+
 @pytest.mark.parametrize("rest", [False, True])
 def test_labels_in_several_words_of_a_category_are_of_one(site, assistance, rest):
     """As a detector's car, bus and truck, of a fit that was given them for vehicle."""

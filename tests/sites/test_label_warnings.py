@@ -219,6 +219,26 @@ def test_a_category_that_the_predictions_do_not_know_is_left_out_of_a_fit(files,
     assert "category-never-predicted" in [notice.code for notice in named.looks_.warnings]
 
 
+def test_labelled_words_that_are_neither_named_nor_the_detectors_are_noted(files, tmp_path):
+    """Vans beside cars and buses counted nowhere, and what was found there as wrong."""
+    _, labels, boxes, _ = files
+    content = json.loads(labels.read_text())
+    content["categories"].append({"id": 3, "name": "van"})
+    for row in content["annotations"][::3]:
+        row["category_id"] = 3
+    (tmp_path / "vans.json").write_text(json.dumps(content))
+    codes = {
+        words: [
+            notice.code
+            for notice in autoeval.fit(
+                tmp_path / "vans.json", boxes, categories={"thing": words}
+            ).looks_.warnings
+        ]
+        for words in [("thing 0",), ("thing 0", "thing 1"), ("thing 0", "thing 1", "van")]
+    }
+    assert [of.count("categories-not-named") for of in codes.values()] == [1, 1, 0]
+
+
 def truth(image, words=("car", "bus"), label=0, boxes=BOX):
     n = len(image)
     labels, boxes = np.full(n, label), np.tile(boxes, (n, 1))
