@@ -714,8 +714,8 @@ class ComparedDetector:
     value : float
         Label-free accuracy in all categories together; an average precision is in [0, 1].
     estimates : list of ValueWithError
-        At a threshold the label-free accuracy in each category, and last that in all together. The
-        parameters that follow are of an average precision.
+        Label-free accuracy in each category, and last that in all together. The parameters that
+        follow are of an average precision.
     home : float
         Accuracy at the labelled site if it was trained there, else NaN.
     confidence : ndarray of shape (K,)
@@ -731,7 +731,7 @@ class ComparedDetector:
     site: Site
     rows: pd.DataFrame
     value: float
-    estimates: Sequence[ValueWithError] = ()
+    estimates: Sequence[ValueWithError]
     home: float = math.nan
     confidence: np.ndarray = field(default_factory=lambda: np.zeros(0))
     uncorrected: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -758,18 +758,16 @@ class ComparedDetector:
         regression, target = fitted.regression_, fitted.target
         of_fit = pd.DataFrame(regression.pairs_)
         _, rows = site_scores(site, regression.features_, counts=False)
+        # Errors of differences are standard deviations of normal distributions.
+        intervals = [*regression.predict(rows), regression.predict_mean(rows)]
+        unit = quantile(regression.level, np.inf)
+        estimates = [ValueWithError(interval.raw, interval.reach / unit) for interval in intervals]
         if OperatingPoint.of(target) is not None:
             if target.startswith(PRECISION) and nothing_over(rows, target).all():
                 raise InputError(
                     f"{target} of {name} is not defined, so there is no difference: "
                     f"{nothing_over_text(target)}. Choose a lower threshold, or compare recall."
                 )
-            # Errors of differences are standard deviations of normal distributions.
-            intervals = [*regression.predict(rows), regression.predict_mean(rows)]
-            unit = quantile(regression.level, np.inf)
-            estimates = [
-                ValueWithError(interval.raw, interval.reach / unit) for interval in intervals
-            ]
             return cls(name, site, of_fit, estimates[-1].value, estimates)
         none = nothing_over(rows, target)  # 0 by definition
         values = np.where(none, 0.0, np.clip(regression.distribution(rows).mean, 0, 1))
@@ -785,6 +783,7 @@ class ComparedDetector:
             site,
             of_fit,
             float(values.mean()),
+            estimates,
             home=home,
             confidence=confidence,
             uncorrected=uncorrected,
@@ -875,7 +874,12 @@ def compare_label_free(
     )
     known_falls = [side.domain_shift for side in (a, b) if side.domain_shift is not None]
     prior, domain_shift = pair_prior(), known_falls[0] if len(known_falls) == 1 else None
-    differences = prior.predict(table, domain_shift)
+    of_pairs = prior.predict(table, domain_shift)
+    # The average precision of a detector without a box is known: the error is that of the other.
+    differences = [
+        _independent(of_a, of_b) if 0.0 in (of_a.error, of_b.error) else predicted
+        for of_a, of_b, predicted in zip(a.estimates, b.estimates, of_pairs, strict=False)
+    ]
     whole = prior.mean(differences)
     residuals = [
         prior.residual(float(m), float(disagreed), difference.n_true, usual=usual)

@@ -158,3 +158,7 @@ def test_a_detector_without_a_box_of_a_category_is_as_accurate_as_is_estimated(w
     assert estimates[1].per_category["thing 1"]["value"] == 0
     values = [estimate.value for estimate in estimates]
     assert result.ranking["value"].mean() == pytest.approx(sum(values) / 2)
+    # 0 is known of one, so that the difference is the other's estimate, with its interval
+    difference, alone = result.per_category["thing 1"], estimates[0].per_category["thing 1"]
+    for end in ("value", "lower", "upper"):
+        assert difference[end] == pytest.approx(alone[end], abs=1e-9)
