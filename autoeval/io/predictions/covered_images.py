@@ -47,7 +47,7 @@ LONGER = 3
 MOST_PARTS = 8
 FEWEST_AGAIN = 5
 SHARE_AGAIN = 0.1
-HARDLY_BY_CHANCE = 1e-6  # that images drawn at random stand once in each part
+HARDLY_BY_CHANCE = 1e-6  # that images drawn at random stand once in each of some parts
 AT_ONCE = 1_000_000  # boxes
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 SHIFT = np.uint64(29)
@@ -482,6 +482,8 @@ def joined_files(image: np.ndarray, label: np.ndarray) -> tuple[Notice, ...]:
         math.lgamma(n + 1) - math.lgamma(n - n_rows + 1) - n_rows * math.log(n)
         for n_rows in np.diff([*parts, len(first)]).tolist()
     )
+    # the parts are those that fit: one of as many ways to cut the file (a union bound)
+    by_chance += math.log(math.comb(len(first) - 1, len(parts) - 1))
     if by_chance > math.log(HARDLY_BY_CHANCE):
         return ()
     part = np.searchsorted(first[parts], np.arange(len(image)), side="right")

@@ -311,6 +311,16 @@ def test_files_that_were_joined_come_back_to_their_images(rows, warned):
     assert [(one.code, one.severity) for one in warnings] == [("images-merged", "warning")] * warned
 
 
+@pytest.mark.parametrize(("n_images", "most"), [(21, 3), (40, 3), (40, 4)])
+def test_few_boxes_sorted_by_score_are_not_taken_for_joined_files(n_images, most):
+    """Up to eight parts can be cut so that each image stands once in each: up to 18 in 100 were."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        image = np.repeat(np.arange(n_images), rng.integers(1, most + 1, n_images))
+        rng.shuffle(image)
+        assert joined_files(image, np.zeros(len(image), int)) == ()
+
+
 def test_joined_files_are_warned_of_at_every_door(tmp_path):
     boxes = [
         {"image_id": k, "category": f"thing {j}", "bbox": [40 * n, 9, 30, 30], "score": 0.5}
