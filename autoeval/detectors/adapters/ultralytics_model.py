@@ -142,9 +142,10 @@ def from_ultralytics(
     settings |= {name: own[name] for name in SET_ONLY_THERE if own.get(name) is not None}
     weights = _weights(model)
     place = device or str(next(model.model.parameters()).device)
-    # What its user calls or adds, such as `track`, has no say in the boxes, nor this in theirs.
+    # What its user calls or adds, such as `track`, has no say in the boxes, nor this in theirs; no
+    # other override counts, such as `save_txt`, which writes files.
     runner = copy.copy(model)
-    vars(runner).update(predictor=None, overrides=dict(own), callbacks=get_default_callbacks())
+    vars(runner).update(predictor=None, overrides={"task": task}, callbacks=get_default_callbacks())
 
     def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
         results = runner.predict(list(images), device=place, verbose=False, save=False, **settings)
@@ -158,6 +159,8 @@ def from_ultralytics(
             f"Ultralytics cannot run {type(model.model).__name__} with {settings}: "
             f"{first_line(error)}"
         ) from error
+    sides = runner.predictor.imgsz  # 160 and (160, 160) are one setting
+    settings["imgsz"] = sides[0] if len({*sides}) == 1 else [*sides]
     return BlackBoxDetector(
         in_batches(find, place),
         word_list(model.names),

@@ -166,6 +166,22 @@ def test_what_an_object_is_set_to_counts_and_an_earlier_call_does_not(weights):
     }  # fmt: skip
 
 
+def test_settings_of_an_object_that_move_no_box_have_no_effect(weights, tmp_path):
+    """Files of boxes were written for each image, and two forms of one size made two detectors."""
+    from ultralytics import YOLO
+
+    images, path = scenes(1), weights("yolo11n")
+    model = YOLO(path)
+    files = {"save_txt": True, "save_crop": True, "project": str(tmp_path), "name": "boxes"}
+    model.overrides |= {**OPTIONS, "imgsz": [SIDE, SIDE], **files}
+    detector = from_ultralytics(model)
+    assert_same(detector.observe(images, ["a"]), framework_boxes(path, images))
+    assert not [*tmp_path.iterdir()]
+    assert detector.fingerprint == from_ultralytics(YOLO(path), options=OPTIONS).fingerprint
+    oblong = from_ultralytics(YOLO(path), options={**OPTIONS, "imgsz": [SIDE, 2 * SIDE]})
+    assert oblong.settings["imgsz"] == [SIDE, 2 * SIDE]
+
+
 def test_another_suppression_makes_another_detector(weights):
     from ultralytics import YOLO
 
