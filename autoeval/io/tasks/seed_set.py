@@ -231,7 +231,7 @@ def _mapping(
         raise InputError(
             f"None of the categories of {content.path} "
             f"({listed(content.categories, most=100) or 'none'}) is one of "
-            f"{listed(words, most=20)}. Say with `mapping` what they are in the task."
+            f"{listed(words, most=20)}. Say in a task file, with `mapping`, what they are there."
         )
     return chosen
 
