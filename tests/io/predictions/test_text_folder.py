@@ -82,6 +82,8 @@ ORDERS = {
     "class score box": lambda c, s, box, k: (c, s, *box),
     "box score class": lambda c, s, box, k: (*box, s, c),
     "score box class": lambda c, s, box, k: (s, *box, c),
+    "box class score": lambda c, s, box, k: (*box, c, s),
+    "score class box": lambda c, s, box, k: (s, c, *box),
     "class box score track": lambda c, s, box, k: (c, *box, s, 100 + k),
     "class box track score": lambda c, s, box, k: (c, *box, 100 + k, s),
     "class track score box": lambda c, s, box, k: (c, 100 + k, s, *box),
@@ -322,6 +324,8 @@ REAL = {  # by name: where the class, the box and the score stand
     "class box score": lambda c, s, box: [c, *box, s],
     "class score box": lambda c, s, box: [c, s, *box],
     "box score class": lambda c, s, box: [*box, s, c],
+    "box class score": lambda c, s, box: [*box, c, s],
+    "score class box": lambda c, s, box: [s, c, *box],
     "class box score track": lambda c, s, box: [c, *box, s, _track(s)],
 }
 
