@@ -12,7 +12,6 @@ import numpy as np
 from scipy.io import loadmat
 
 from autoeval.counting.predictions import match_ids, read_columns, true_counts
-from autoeval.counting.prompt_category import find_category
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.runtime.files import PathLike, read_json
@@ -37,6 +36,19 @@ POINT_FOLDERS = ("ground-truth", "ground_truth", "gt", "jsons", "mats")
 JHU_COUNTS = "image_labels.txt"
 NO_POINTS = (JHU_COUNTS, "classes.txt")  # the latter has the names of YOLO's classes
 MOST_SHARE = 1.5  # of an image: beyond it numbers are pixels, a little beyond 1 is rounding
+IRREGULAR = {  # plurals, and the endings of others, of categories that are named
+    "people": "person",
+    "persons": "person",
+    "men": "man",
+    "women": "woman",
+    "children": "child",
+    "mice": "mouse",
+    "geese": "goose",
+    "teeth": "tooth",
+    "feet": "foot",
+    "oxen": "ox",
+}
+ENDINGS = (("ies", "y"), ("ves", "f"), ("ves", "fe"), ("es", ""), ("s", ""))
 
 
 @dataclass(frozen=True, eq=False)
@@ -502,3 +514,47 @@ def _read_one(file: Path) -> dict[str, ImageTruth]:
     if file.suffix == ".mat":
         return {image_id_of(file): read_mat(file)}
     return dict(truth_of_json(read_json(file), file).images)
+
+
+def find_category(prompt: str, categories: Sequence[str]) -> int:
+    """Return the index of the category that a prompt names.
+
+    Parameters
+    ----------
+    prompt : str
+        In singular or plural, any case; ``_`` and ``-`` stand for spaces.
+    categories : sequence of str
+
+    Raises
+    ------
+    InputError
+        If it names none of them, or could mean several.
+    """
+    if prompt in categories:  # there may be a "Helmet", too
+        return categories.index(prompt)
+    names, wanted = [_plain(name) for name in categories], _plain(prompt)
+    fitting = [i for i, name in enumerate(names) if name == wanted]
+    fitting = fitting or [i for i, name in enumerate(names) if _forms(name) & _forms(wanted)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        several = ", ".join(categories[i] for i in fitting)
+        raise InputError(f"The prompt '{prompt}' could mean {several}: say which.")
+    raise InputError(
+        f"The detector has no category for the prompt '{prompt}'. It knows: {', '.join(categories)}"
+    )
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.lower().replace("_", " ").replace("-", " ").split())
+
+
+def _forms(name: str) -> set[str]:
+    *rest, last = name.split() or [""]
+    singular = {last, IRREGULAR.get(last, last)}
+    singular |= {
+        last[: -len(ending)] + instead
+        for ending, instead in ENDINGS
+        if last.endswith(ending) and len(last) > len(ending) + 1
+    }
+    return {" ".join([*rest, form]) for form in singular}

@@ -182,11 +182,10 @@ def evaluate(
     import numpy as np
 
     from autoeval.counting.binning import PUBLISHED_GAMMA
-    from autoeval.counting.evaluation.compare import compare_models
     from autoeval.counting.evaluation.evaluation_report import CountReport
     from autoeval.counting.evaluation.inputs import check_category, choose_bins, read_inputs
     from autoeval.counting.evaluation.localisation import DISTANCES
-    from autoeval.counting.evaluation.model_measures import evaluate_counts
+    from autoeval.counting.evaluation.model_measures import compare_models, evaluate_counts
     from autoeval.report.page import PAGE
 
     if bins is None:

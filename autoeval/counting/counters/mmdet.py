@@ -13,7 +13,7 @@ from mmengine.config import Config
 
 from autoeval.boxes import box_iou
 from autoeval.counting.counters import COUNT, POINTS, Context, CountResult
-from autoeval.counting.prompt_category import find_category
+from autoeval.counting.true_counts import find_category
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 

@@ -16,11 +16,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.scale import SymmetricalLogScale
 
-from autoeval.counting.evaluation.compare import CountComparison
 from autoeval.counting.evaluation.localisation import Localisation, side_by_side
-from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_warnings
+from autoeval.counting.evaluation.model_measures import (
+    CountComparison,
+    CountEvaluation,
+    pooled_std_warnings,
+)
 from autoeval.counting.filed_page import FiledPage, merged_notes
-from autoeval.counting.measures.tper import TperCurve
+from autoeval.counting.measures.count_errors import TperCurve
 from autoeval.report.page import (
     Heading,
     Headline,

@@ -16,9 +16,14 @@ import pandas as pd
 
 from autoeval.counting.binning import PUBLISHED, published_bins, released_bins
 from autoeval.counting.evaluation.evaluation_report import plot_tper
-from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
+from autoeval.counting.measures.count_errors import (
+    TperCurve,
+    absolute_error,
+    bin_table,
+    pooled,
+    tper_curve,
+)
 from autoeval.counting.measures.game import GameScore, read_density
-from autoeval.counting.measures.tper import TperCurve, tper_curve
 from autoeval.counting.predictions import read_predictions
 from autoeval.counting.reproduce.printed_grid import (
     DrawnFigure,

@@ -9,14 +9,17 @@ import pytest
 
 from autoeval import cli
 from autoeval.counting.binning import CountBins, released_bins
-from autoeval.counting.evaluation.compare import compare_models
 from autoeval.counting.evaluation.evaluation_report import (
     CountReport,
     count_ticks,
     plot_scatter,
     plot_tper,
 )
-from autoeval.counting.evaluation.model_measures import evaluate_counts, pooled_std_warnings
+from autoeval.counting.evaluation.model_measures import (
+    compare_models,
+    evaluate_counts,
+    pooled_std_warnings,
+)
 from autoeval.counting.predictions import CountPredictions, read_predictions
 from autoeval.errors import InputError
 

@@ -7,11 +7,16 @@ import pytest
 from scipy import stats
 
 from autoeval.counting.binning.bins import CountBins
-from autoeval.counting.evaluation.compare import compare_paired
-from autoeval.counting.evaluation.model_measures import measure_intervals
+from autoeval.counting.evaluation.model_measures import compare_paired, measure_intervals
 from autoeval.counting.measures.bootstrap import bootstrap_intervals, bootstrap_mean, bootstrap_sums
-from autoeval.counting.measures.count_errors import absolute_error, bin_table, mape, pooled, smape
-from autoeval.counting.measures.tper import tper_curve
+from autoeval.counting.measures.count_errors import (
+    absolute_error,
+    bin_table,
+    mape,
+    pooled,
+    smape,
+    tper_curve,
+)
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoeval.counting.measures.tper import tper_curve
+from autoeval.counting.measures.count_errors import tper_curve
 from autoeval.counting.predictions import read_predictions
 
 TARGET = [10, 20, 100]
