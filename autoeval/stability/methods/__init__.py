@@ -4,8 +4,7 @@
 (``source_regression.py``) fits one for each dropout repeat on a score table, with an interval;
 `PublishedEstimator` (``published_estimator.py``) runs the detector on new images, too, by the pass
 of ``scored_pass.py``. ``leave_one_out.py`` evaluates methods by leaving groups out,
-``categories.py`` estimates single categories, ``two_lines.py`` tests whether a line holds.
-``score_rows.py`` says what a score table has.
+``categories.py`` estimates single categories, ``score_rows.py`` says what a score table has.
 """
 
 from autoeval.stability.methods.linear import BestThreshold, Constant, Fused, Linear

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.stability.methods.two_lines import two_lines
+from autoeval.stability.fitting.fit_task import two_lines
 
 
 def made_up(n_sources, gap, seed, *, n_sets=5):
