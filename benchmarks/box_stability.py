@@ -120,8 +120,7 @@ from autoeval.stability.methods.leave_one_out import leave_one_source_out
 from autoeval.stability.network.forward import dropout, passes
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.passes.presets import PRESETS, ScoredSettings, as_perturbable, preset
-from autoeval.stability.scores.box_stability import box_stability
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.box_stability import BoxStabilitySettings, box_stability
 from autoeval.stability.scores.confidence_scores import binary_entropy
 from benchmarks.commands import run_part
 

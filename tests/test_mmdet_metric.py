@@ -34,7 +34,7 @@ from autoeval.mmdet_metric import LabelFreeMAP
 from autoeval.sites.site import Site
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.passes.presets import ScoredSettings, light
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.box_stability import BoxStabilitySettings
 from tests.doc_pages import ROOT, shell_of
 from tests.made_sites import random_found, truth_from
 

@@ -19,7 +19,7 @@ from autoeval.io.tasks.task import Task
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.passes.presets import BY_PRODUCTS, SourceDomain, preset
 from autoeval.stability.passes.tally import scored_rows
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.box_stability import BoxStabilitySettings
 
 # nothing as it is by default
 SETTINGS = replace(

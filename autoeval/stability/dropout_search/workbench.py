@@ -23,7 +23,6 @@ from autoeval.runtime.jobs import Job, run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.passes.presets import scored_settings
-from autoeval.stability.scores.base import ScoreContext
 from autoeval.stability.scores.box_stability import image_stabilities
 
 Row = dict[str, Any]
@@ -338,8 +337,8 @@ def _row(spec: DropoutSpec, evidence: Evidence, observer: Observer) -> Row:
         for boxes in evidence.perturbed
     )
     evidence = replace(evidence, perturbed=finite)
-    context = ScoreContext(scored_settings(observer).stability)
+    given = {"settings": scored_settings(observer).stability}
     for name, score in image_stabilities().items():
-        above, below = score.make(context).measure(evidence)
+        above, below = score.make(given).measure(evidence)
         row |= {f"{name}_sum": float(np.sum(above)), f"{name}_n": int(np.sum(below))}
     return row

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 from typing_extensions import Self
@@ -33,9 +34,10 @@ from autoeval.estimation.observation.reference_boxes import Reference
 from autoeval.runtime.files import atomic_path
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.viewed_black_box import ViewedBlackBox
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.stability.scores.feature_statistics import UNREADABLE, FeatureStatistics
+from autoeval.stability.scores.box_stability import BoxStabilitySettings
+from autoeval.stability.scores.frechet_distance import FeatureStatistics
 
+UNREADABLE = (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError)
 # What a clean pass leaves behind at next to no cost.
 BY_PRODUCTS = ("candidates", "energies", "features")
 PRESETS = {
@@ -83,9 +85,10 @@ class SourceDomain:
         path : Path
             The file, written atomically.
         """
-        features = {} if self.features is None else self.features.arrays()
+        features = {} if self.features is None else asdict(self.features)
+        known: dict[str, Any] = {k: v for k, v in features.items() if v is not None}
         with atomic_path(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, threshold=self.threshold, **features)
+            np.savez(file, threshold=self.threshold, **known)
 
     @classmethod
     def load(cls, path: Path, name: str) -> SourceDomain:
@@ -105,12 +108,15 @@ class SourceDomain:
         """
         try:
             with np.load(path) as stored:
-                threshold, has_features = float(stored["threshold"]), "mean" in stored
+                features: dict[str, Any] = dict(stored)
+            threshold = float(features.pop("threshold"))
+            if features:
+                features["n"] = int(features["n"])
+            return cls(name, FeatureStatistics(**features) if features else None, threshold)
         except UNREADABLE as error:
             raise InputError(
                 f"Expected a training domain in '{path}' but could not read it: {error}"
             ) from error
-        return cls(name, FeatureStatistics.load(path) if has_features else None, threshold)
 
 
 class Measure(Protocol):

@@ -12,20 +12,16 @@ import math
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from types import MappingProxyType
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from typing_extensions import Self
 
 from autoeval.detections import SCORE_THR, Evidence
-from autoeval.model.calibration import ScoreCalibration
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.stability.scores.feature_statistics import FeatureStatistics
 
 THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(20))  # 0, .05, ..., .95
 PACKAGE = "autoeval.stability.scores"
@@ -100,36 +96,6 @@ def feature_names(name: str) -> tuple[str, ...]:
     return tuple(f"{name}@{threshold:.2f}" for threshold in THRESHOLDS)
 
 
-@dataclass(frozen=True)
-class ScoreContext:
-    """What a pass knows that scores may read.
-
-    Parameters
-    ----------
-    settings : BoxStabilitySettings
-        How boxes are compared; its ``score_thr`` is that of all scores that take one.
-    reference : FeatureStatistics, optional
-        Features of the detector's training domain.
-    source_threshold : float, optional
-        Confidence threshold that was fitted on labelled source data.
-    calibration : ScoreCalibration, optional
-        From confidences to true-positive probabilities, fitted on labelled source data.
-    reference_calibration : ScoreCalibration, optional
-        The same of a reference detector.
-    """
-
-    settings: BoxStabilitySettings
-    reference: FeatureStatistics | None = None
-    source_threshold: float | None = None
-    calibration: ScoreCalibration | None = None
-    reference_calibration: ScoreCalibration | None = None
-
-    @property
-    def score_thr(self) -> float:
-        """Only boxes with a score above it count."""
-        return self.settings.score_thr
-
-
 class Score(ABC):
     """A label-free score of a set of images.
 
@@ -152,7 +118,9 @@ class Score(ABC):
         Fields of `Evidence` that it reads beside the clean boxes, such as ``perturbed``, ``views``,
         ``reference``, ``candidates``, ``energies`` and ``features``.
     given : tuple of str
-        Parameters of its constructor, and attributes, that are fields of `ScoreContext`.
+        Parameters of its constructor, and attributes, that a pass gives: ``settings`` (how boxes
+        are compared), ``score_thr``, ``reference`` (statistics of the features of the detector's
+        training domain), ``source_threshold`` (of confidences, fitted on labelled source data).
     ungiven : str
         Why there is no score where one of them is None.
     needs_domain : bool
@@ -177,15 +145,15 @@ class Score(ABC):
     revision: ClassVar[int] = 1
 
     @classmethod
-    def make(cls, context: ScoreContext) -> Self:
+    def make(cls, given: Mapping[str, Any]) -> Self:
         """Make the score with what the pass knows of `given`.
 
         Parameters
         ----------
-        context : ScoreContext
-            Of the pass.
+        given : mapping of str to Any
+            At least what it takes.
         """
-        return cls(**{name: getattr(context, name) for name in cls.given})
+        return cls(**{name: given[name] for name in cls.given})
 
     def absence(self, evidence: Evidence) -> str | None:
         """Say why such evidence gives no score, None if it does.

@@ -14,7 +14,7 @@ from typing_extensions import Self
 from autoeval.boxes import box_iou
 from autoeval.detections import Classified, Evidence
 from autoeval.stability.scores.base import RatioScore, Score, falling, register, rising
-from autoeval.stability.scores.feature_statistics import FeatureStatistics
+from autoeval.stability.scores.frechet_distance import FeatureStatistics
 
 LEAST = 1e-12  # of a probability
 SOURCE = "Yu et al. 2024 (NeurIPS), Detection Adaptation Score"

@@ -1,8 +1,10 @@
-"""Fréchet distance (FD) between the features of a set and those of the training domain."""
+"""Fréchet distance (FD) of features to those of the training domain, by mean and covariance."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from typing_extensions import Self
@@ -10,9 +12,73 @@ from typing_extensions import Self
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.stability.scores.base import Score, falling, register
-from autoeval.stability.scores.feature_statistics import FeatureStatistics
 
 CHUNK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureStatistics:
+    """Number, mean and covariance of feature vectors.
+
+    Parameters
+    ----------
+    n : int
+        Vectors.
+    mean : ndarray of shape (C,), float64
+        Their mean.
+    covariance : ndarray of shape (C, C), float64
+        Divided by n - 1; 0 for a single vector.
+    prototypes : ndarray of shape (K + 1, C + 1), float64, optional
+        Sums of those of `autoeval.detections.Evidence` over the images, where these had them.
+        `merge` leaves them out.
+
+    Examples
+    --------
+    >>> whole = FeatureStatistics.of(np.array([[0., 0.], [2., 0.], [4., 3.]]))
+    >>> whole.mean, float(whole.covariance[0, 0])
+    (array([2., 1.]), 4.0)
+    """
+
+    n: int
+    mean: np.ndarray
+    covariance: np.ndarray
+    prototypes: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, features: np.ndarray) -> FeatureStatistics:
+        """Summarise feature vectors.
+
+        Parameters
+        ----------
+        features : array-like of shape (n, C)
+            n of at least 1.
+        """
+        features = np.asarray(features, np.float64)
+        mean = features.mean(axis=0)
+        centred = features - mean
+        return cls(len(features), mean, centred.T @ centred / max(len(features) - 1, 1))
+
+    def merge(self, other: FeatureStatistics) -> FeatureStatistics:
+        """Return the statistics of both sets of vectors together (Chan et al. 1983).
+
+        Parameters
+        ----------
+        other : FeatureStatistics
+            Of vectors of the same length.
+        """
+        n = self.n + other.n
+        # The scatter about the common mean is that about both means, and n m / (n + m) times that
+        # of the means about each other.
+        apart = other.mean - self.mean
+        scatter = (self.n - 1) * self.covariance + (other.n - 1) * other.covariance
+        scatter += np.outer(apart, apart) * (self.n * other.n / n)
+        return FeatureStatistics(n, self.mean + apart * (other.n / n), scatter / (n - 1))
+
+    @cached_property
+    def root(self) -> np.ndarray:
+        """Symmetric square root of the covariance, (C, C)."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        return (vectors * np.sqrt(np.clip(values, 0, None))) @ vectors.T
 
 
 def frechet_distance(first: FeatureStatistics, second: FeatureStatistics) -> float:

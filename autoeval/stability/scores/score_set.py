@@ -16,9 +16,9 @@ from typing_extensions import Self
 from autoeval.accuracy.measures import resampled_counts
 from autoeval.detections import ARRAYS, BOXES, SEVERAL, Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.stability.scores.base import Score, ScoreContext, scores
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.stability.scores.feature_statistics import FeatureStatistics
+from autoeval.stability.scores.base import Score, scores
+from autoeval.stability.scores.box_stability import BoxStabilitySettings
+from autoeval.stability.scores.frechet_distance import FeatureStatistics
 
 T = TypeVar("T")
 
@@ -97,13 +97,18 @@ class ScoreSet:
         source_threshold: float | None = None,
         names: Collection[str] | None = None,
     ) -> None:
-        context = ScoreContext(settings, reference, source_threshold)
+        given = {
+            "settings": settings,
+            "score_thr": settings.score_thr,
+            "reference": reference,
+            "source_threshold": source_threshold,
+        }
         chosen = {n: s for n, s in scores().items() if names is None or n in names}
         perturbed = {n: s for n, s in chosen.items() if "perturbed" in s.needs}
         clean = {n: s for n, s in chosen.items() if n not in perturbed}
-        self._clean = {name: score.make(context) for name, score in clean.items()}
+        self._clean = {name: score.make(given) for name, score in clean.items()}
         self._repeats = [
-            {name: score.make(context) for name, score in perturbed.items()} for _ in range(repeats)
+            {name: score.make(given) for name, score in perturbed.items()} for _ in range(repeats)
         ]
         self.absent = {} if repeats else dict.fromkeys(perturbed, "the pass has no repeats")
         self._n_images = 0

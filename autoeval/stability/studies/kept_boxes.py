@@ -26,7 +26,7 @@ from autoeval.stability.fitting.meta_set import sample_set_jobs
 from autoeval.stability.metasets.recipe import MetaSetConfig, Recipe, draw_recipes
 from autoeval.stability.metasets.recipe import own_images as draw_own_images
 from autoeval.stability.passes.presets import scored_settings
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.box_stability import BoxStabilitySettings
 from autoeval.stability.scores.score_set import check_finite
 
 TRUE = {"boxes": "f8", "labels": "i8", "iscrowd": "?"}  # of `ObservedImage`

@@ -29,7 +29,7 @@ from autoeval.stability.methods.score_rows import (
     of_labelled_sources,
     sample_rows,
 )
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.box_stability import BoxStabilitySettings
 from autoeval.stability.scores.score_set import ScoreSet
 from autoeval.stability.studies.correlation import RESAMPLES, percentile_interval
 from autoeval.stability.studies.kept_boxes import Observations, ObservedSet

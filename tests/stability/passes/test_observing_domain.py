@@ -68,9 +68,20 @@ def test_it_is_the_same_from_a_file(samples, tmp_path, with_features):
     domain = domain if with_features else replace(domain, features=None)
     domain.save(tmp_path / "home.npz")
     assert SourceDomain.load(tmp_path / "home.npz", "home").digest == domain.digest
-    (tmp_path / "other.npz").write_bytes(b"no file")
-    with pytest.raises(InputError, match="Expected a training domain"):
-        SourceDomain.load(tmp_path / "other.npz", "home")
+
+
+NO_MEAN = {"threshold": 0.5, "n": 3, "covariance": np.eye(3)}
+
+
+@pytest.mark.parametrize("content", [None, b"", b"mean", b"PK\x03\x04", {"n": 3}, NO_MEAN])
+def test_a_file_that_holds_something_else_is_refused(tmp_path, content):
+    path = tmp_path / "home.npz"
+    if isinstance(content, dict):
+        np.savez(path, **content)
+    elif content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"home\.npz"):
+        SourceDomain.load(path, "home")
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])

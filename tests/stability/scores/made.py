@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from autoeval.detections import Candidates, Classified, Detections, Evidence
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.stability.scores.feature_statistics import FeatureStatistics
+from autoeval.stability.scores.box_stability import BoxStabilitySettings
+from autoeval.stability.scores.frechet_distance import FeatureStatistics
 from autoeval.stability.scores.score_set import ScoreSet
 
 RNG = np.random.default_rng(0)

@@ -6,6 +6,7 @@ from made import computed, evidence, found
 from autoeval.stability.scores.base import THRESHOLDS
 from autoeval.stability.scores.box_stability import (
     BoxStability,
+    BoxStabilitySettings,
     ConfidenceStability,
     CountStability,
     CumulativeConsensus,
@@ -14,7 +15,6 @@ from autoeval.stability.scores.box_stability import (
     box_stability,
     confidence_stability,
 )
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.stability.scores.confidence_scores import BoxCount, DetectionRatio
 
 UNIT = [0, 0, 2, 2]

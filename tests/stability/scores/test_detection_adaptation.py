@@ -10,7 +10,7 @@ from autoeval.stability.scores.detection_adaptation import (
     flatness_cost,
     prototype_ratio,
 )
-from autoeval.stability.scores.feature_statistics import FeatureStatistics
+from autoeval.stability.scores.frechet_distance import FeatureStatistics
 
 UNIT = [0, 0, 2, 2]
 SHIFTED = [1, 0, 3, 2]  # IoU 1/3 with the other

@@ -6,8 +6,11 @@ import scipy.linalg
 from made import computed, evidence, found
 
 from autoeval.errors import InputError
-from autoeval.stability.scores.feature_statistics import FeatureStatistics
-from autoeval.stability.scores.frechet_distance import FrechetDistance, frechet_distance
+from autoeval.stability.scores.frechet_distance import (
+    FeatureStatistics,
+    FrechetDistance,
+    frechet_distance,
+)
 
 
 def draws(n, c=4, *, seed=0):
@@ -79,27 +82,3 @@ def test_features_of_another_detector_are_refused():
     score = FrechetDistance(FeatureStatistics.of(draws(9)))
     with pytest.raises(InputError, match="length 4 as in the reference set but got 3"):
         computed(score, image(np.zeros(3)), image(np.ones(3)))
-
-
-def test_statistics_survive_the_file(tmp_path):
-    made = FeatureStatistics.of(draws(9))
-    made.save(tmp_path / "reference.npz")
-    read = FeatureStatistics.load(tmp_path / "reference.npz")
-    assert read.n == made.n
-    np.testing.assert_array_equal(read.mean, made.mean)
-    np.testing.assert_array_equal(read.covariance, made.covariance)
-
-
-NO_MEAN = {"n": 3}
-MATRIX = {"n": 1, "mean": np.zeros((2, 2))}
-
-
-@pytest.mark.parametrize("content", [None, b"", b"mean", b"PK\x03\x04", NO_MEAN, MATRIX])
-def test_files_that_hold_something_else_are_refused(tmp_path, content):
-    path = tmp_path / "reference.npz"
-    if isinstance(content, dict):
-        np.savez(path, covariance=np.eye(3), **content)
-    elif content is not None:
-        path.write_bytes(content)
-    with pytest.raises(InputError, match=r"reference\.npz"):
-        FeatureStatistics.load(path)

@@ -14,8 +14,7 @@ from autoeval.stability.scores.base import (
     rising,
     scores,
 )
-from autoeval.stability.scores.box_stability import image_stabilities
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.box_stability import BoxStabilitySettings, image_stabilities
 from autoeval.stability.scores.score_set import ScoreSet
 
 EVIDENCE = {"perturbed", "candidates", "energies", "features", "views", "reference"}

@@ -7,7 +7,7 @@ from made import classified, evidence, found, random_evidence, score_set
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.box_stability import BoxStabilitySettings
 from autoeval.stability.scores.score_set import ScoreSet
 
 IMAGES = [random_evidence(seed) for seed in range(8)]

@@ -6,7 +6,7 @@ import pytest
 from autoeval.detections import Evidence
 from autoeval.detectors import BlackBoxDetector
 from autoeval.estimation.observation.kept_observer import pack_evidence, unpack_evidence
-from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.box_stability import BoxStabilitySettings
 from autoeval.stability.scores.score_set import ScoreSet
 
 
