@@ -119,8 +119,9 @@ def fit(
     >>> round(fitted.fit_result_.value, 2)  # average precision of a recall of 20/24
     0.83
     """
-    from autoeval.estimation.fitting import FitSettings, fit_files, fit_labelled
+    from autoeval.estimation.fitting import FitSettings, fit_files, fit_sets
     from autoeval.estimation.given import Predictions, named_categories
+    from autoeval.estimation.labelled_sets import observed_labels
     from autoeval.model.mixed_model import check_level
 
     check_level(level)
@@ -177,15 +178,10 @@ def fit(
             f"A detector is run over the images of label files, and `labels` is "
             f"{type(labels).__name__}: give the path of the labels."
         )
-    fitted = fit_labelled(
-        box_source,
-        labels,
-        img_dir=img_dir,
-        group=group,
-        folder=folder,
-        categories=named,
-        settings=settings,
+    site, context = observed_labels(
+        box_source, labels, img_dir=img_dir, group=group, folder=folder, categories=named
     )
+    fitted = fit_sets([site], context=context, settings=settings, run=box_source)
     return write_fit_outputs(fitted, folder)
 
 
@@ -222,8 +218,9 @@ def fit_task(
     InputError
         As `fit`.
     """
-    from autoeval.estimation.fitting import FitSettings, fit_site_files, fit_sites
+    from autoeval.estimation.fitting import FitSettings, fit_sets, fit_site_files
     from autoeval.estimation.given import Predictions, given_boxes
+    from autoeval.estimation.labelled_sets import observed_sources
     from autoeval.io.tasks.task import load_task
     from autoeval.model.mixed_model import check_level
 
@@ -237,7 +234,9 @@ def fit_task(
         raise InputError("`data_root` is for a task file, and this task is loaded: leave it out.")
     if isinstance(box_source, Predictions):
         return write_fit_outputs(fit_site_files(box_source, task, settings), folder)
-    return write_fit_outputs(fit_sites(box_source, task, folder=folder, settings=settings), folder)
+    sets, context = observed_sources(box_source, task, folder=folder)
+    fitted = fit_sets(sets, context=context, settings=settings, run=box_source)
+    return write_fit_outputs(fitted, folder)
 
 
 def join_fits_at(
@@ -270,9 +269,7 @@ def join_fits_at(
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.fit_file import artefact_path
     from autoeval.estimation.fitting import join_fits
-    from autoeval.model.mixed_model import check_level
 
-    check_level(level)
     paths = [artefact_path(path).resolve() for path in fits]
     if twice := [fit for k, fit in enumerate(fits) if paths[k] in paths[:k]]:
         raise InputError(f"--join has {twice[0]} twice: name each fit once.")

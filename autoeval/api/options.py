@@ -304,8 +304,6 @@ def given_boxes_of(
             )
             return box_source
         refuse_given(options, "is about running a detector, and --predictions need none", OF_A_RUN)
-        if options.get("reference_names") and not is_given(options.get("reference")):
-            raise InputError("--reference-names goes with --reference: give that, too.")
         columns, reference = options.get("columns") or (), options.get("reference")
         return Predictions(
             predictions,

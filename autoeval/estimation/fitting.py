@@ -1,9 +1,9 @@
 """From labelled data and a detector, or its predictions, to a fitted estimator; and joined fits.
 
-`autoeval.fit` calls one of `fit_files` and `fit_site_files` (boxes in files, of a labelled set or
-of the sites of a task), or `fit_labelled` and `fit_sites` (a detector that is run); `autoeval.join`
-calls `join_fits`. All of them read labelled sets (`autoeval.estimation.labelled_sets`) and end in
-`fit_sets`, which calibrates, scores, checks, regresses and evaluates, in this order.
+`autoeval.fit` calls `fit_files` or `fit_site_files` for boxes in files, of a labelled set or of the
+sites of a task, and `autoeval.join` calls `join_fits`. They, and fits with a detector that is run,
+read labelled sets (`autoeval.estimation.labelled_sets`) and end in `fit_sets`, which calibrates,
+scores, checks, regresses and evaluates, in this order.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,8 +35,6 @@ from autoeval.estimation.given import GivenLabels, Predictions
 from autoeval.estimation.labelled_sets import (
     check_some_right,
     labels_with_files,
-    observed_labels,
-    observed_sources,
     task_with_files,
 )
 from autoeval.estimation.observation.detector_identity import refuse_differences
@@ -252,53 +249,6 @@ def fit_site_files(files: Predictions, task: Task, settings: FitSettings) -> Acc
         expected[name].append(word)
     context = {"task": {"name": task.name, "words": expected}, **chosen}
     return fit_sets(sets, context=context, settings=settings)
-
-
-def fit_labelled(
-    run: Detector,
-    labels: PathLike,
-    *,
-    img_dir: PathLike | None,
-    group: str | None,
-    folder: Path | None,
-    categories: Categories | None,
-    settings: FitSettings,
-) -> AccuracyEstimator:
-    """Run a detector once over a labelled set and fit on its categories.
-
-    Parameters
-    ----------
-    run : Detector
-        The detector, and how it is run.
-    labels, img_dir, group, folder, categories
-        See `observed_labels`.
-    settings : FitSettings
-        See `FitSettings`.
-    """
-    site, context = observed_labels(
-        run, labels, img_dir=img_dir, group=group, folder=folder, categories=categories
-    )
-    return fit_sets([site], context=context, settings=settings, run=run)
-
-
-def fit_sites(
-    run: Detector, task: Task, *, folder: Path | None, settings: FitSettings
-) -> AccuracyEstimator:
-    """Run a detector once over the sites of a task and fit on the task's categories.
-
-    Parameters
-    ----------
-    run : Detector
-        The detector, and how it is run.
-    task : Task
-        Whose sites are labelled.
-    folder : Path or None
-        See `observed_sources`.
-    settings : FitSettings
-        See `FitSettings`.
-    """
-    sets, context = observed_sources(run, task, folder=folder)
-    return fit_sets(sets, context=context, settings=settings, run=run)
 
 
 @one_blas_thread

@@ -27,18 +27,29 @@ SENT_FIELDS = (
 )
 DEADLINE_S = 10.0  # from the call to the answer's status, however slowly it comes
 GAUGES = {
-    "value": ("estimate", "Estimated accuracy of the latest window, complete if one is, 0 to 1."),
-    "lower": ("estimate_lower", "Lower end of its interval."),
-    "upper": ("estimate_upper", "Upper end of its interval."),
-    "change": ("change", "Estimated change of the accuracy against the site's own baseline."),
-    "change_lower": ("change_lower", "Lower end of its interval."),
-    "change_upper": ("change_upper", "Upper end of its interval."),
-    "p_worst": ("among_worst", "Probability that the site is among the worst ones."),
+    "fell": "1 where the accuracy fell against the baseline, 0 where not; absent while not known.",
+    "changed": "The same of boxes that changed.",
+    "alarm": "1 where the site has an alarm, 0 where it is known to have none.",
+    "below": "1 where the interval is below --alarm-below, 0 where not; absent while not known, or "
+    "without it.",
+    "estimate": "Estimated accuracy of the latest window, complete if one is, 0 to 1.",
+    "estimate_lower": "Lower end of its interval.",
+    "estimate_upper": "Upper end of its interval.",
+    "change": "Estimated change of the accuracy against the site's own baseline.",
+    "change_lower": "Lower end of its interval.",
+    "change_upper": "Upper end of its interval.",
+    "among_worst": "Probability that the site is among the worst ones.",
+    "images": "Images of that window that could be read.",
+    "unreadable_images": "Images of it that cannot be read.",
+    "last_image_seconds": "When the latest image was taken by the camera's clock, as if in UTC, "
+    "since 1970.",
 }
-COUNTS = {
-    "n_images": ("images", "Images of that window that could be read."),
-    "n_unreadable": ("unreadable_images", "Images of it that cannot be read."),
+FIELDS = {
+    **{"estimate": "value", "estimate_lower": "lower", "estimate_upper": "upper"},
+    **{name: name for name in ("change", "change_lower", "change_upper")},
+    **{"among_worst": "p_worst", "images": "n_images", "unreadable_images": "n_unreadable"},
 }
+"""Field of a `MonitoredSite` for those of `GAUGES` that are one."""
 PREFIX = "autoeval_site_"
 NOT_EVALUATED = {"unreadable", "too_few"}  # then the value says nothing of the site
 NOT_KNOWN = {*NOT_EVALUATED, "learning"}  # then it is not known whether the site changed
@@ -216,61 +227,31 @@ def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
     states = Gauge(
         f"{PREFIX}state", "1 for the state of the site.", [*labels, "state"], registry=registry
     )
-    fell = Gauge(
-        f"{PREFIX}fell",
-        "1 where the accuracy fell against the baseline, 0 where not; absent while not known.",
-        labels,
-        registry=registry,
-    )
-    changed = Gauge(
-        f"{PREFIX}changed", "The same of boxes that changed.", labels, registry=registry
-    )
-    alarm = Gauge(
-        f"{PREFIX}alarm",
-        "1 where the site has an alarm, 0 where it is known to have none.",
-        labels,
-        registry=registry,
-    )
-    below = Gauge(
-        f"{PREFIX}below",
-        "1 where the interval is below --alarm-below, 0 where not; absent while not known, or "
-        "without it.",
-        labels,
-        registry=registry,
-    )
     gauges = {
-        name: Gauge(PREFIX + gauge, meaning, labels, registry=registry)
-        for name, (gauge, meaning) in (GAUGES | COUNTS).items()
+        name: Gauge(PREFIX + name, meaning, labels, registry=registry)
+        for name, meaning in GAUGES.items()
     }
-    latest = Gauge(
-        f"{PREFIX}last_image_seconds",
-        "When the latest image was taken by the camera's clock, as if in UTC, since 1970.",
-        labels,
-        registry=registry,
-    )
     for site in monitored.sites:
         named = (site.name, monitored.target)
-        if site.last:
-            latest.labels(*named).set(pd.Timestamp(site.last, tz="UTC").timestamp())
         states.labels(*named, site.state).set(1)
-        alarmed = site.alarms
+        values = {name: float(getattr(site, field)) for name, field in FIELDS.items()}
+        if site.last:
+            values["last_image_seconds"] = pd.Timestamp(site.last, tz="UTC").timestamp()
         evaluated = not NOT_KNOWN & site.reasons.keys()
-        if alarmed or evaluated:
-            alarm.labels(*named).set(int(bool(alarmed)))
+        if site.alarms or evaluated:
+            values["alarm"] = bool(site.alarms)
         moved = {"fell", "changed"} & site.reasons.keys()
         if evaluated or moved:
-            fell.labels(*named).set(int("fell" in site.reasons))
-            changed.labels(*named).set(int(bool(moved)))
+            values |= {"fell": "fell" in site.reasons, "changed": bool(moved)}
         is_below = "below" in site.reasons
         has_value = not math.isnan(site.value) and not NOT_EVALUATED & site.reasons.keys()
         if "complete" in site.history:  # one to which images still come is not known to be below
             has_value = has_value and bool(site.history["complete"].any())
         if monitored.settings.alarm_below is not None and (is_below or has_value):
-            below.labels(*named).set(int(is_below))
-        for name, gauge in gauges.items():
-            value = float(getattr(site, name))
+            values["below"] = is_below
+        for name, value in values.items():
             if np.isfinite(value):
-                gauge.labels(*named).set(value)
+                gauges[name].labels(*named).set(value)
     _add_points(registry, monitored.sites)
     return generate_latest(registry).decode()
 
