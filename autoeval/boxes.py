@@ -587,7 +587,7 @@ class Boxes:
     image, label : ndarray of shape (N,), int64
         Image and category of each box.
     boxes : ndarray of shape (N, 4)
-        xyxy, pixels; float64 of files.
+        xyxy, pixels; float64, as scores are, in all that is read of files or of a detector.
     scores : ndarray of shape (N,), optional
         In [0, 1]; by default 1, as of labels.
     crowd : ndarray of shape (N,), bool, optional

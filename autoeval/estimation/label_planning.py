@@ -15,7 +15,7 @@ import hashlib
 import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -125,48 +125,15 @@ class PlanRequest:
     predicted: bool = True
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedSite:
-    """What is known of a site of M images in addition to its boxes.
-
-    Parameters
-    ----------
-    priors : mapping of str to ValueWithError
-        Label-free estimates of targets, such as ``mAP``, and categories, ``mAP/<category>``.
-    detector : str
-        Fingerprint.
-    blocks : ndarray of shape (M,), optional
-        Blocks of time, in the order of the images; by default each image is its own.
-    reference_boxes : ProbableLabels, optional
-        Boxes of another detector on the same images.
-    right : ndarray of shape (N,), optional
-        True-positive probability of each box at IoU .5, where no influence is predicted.
-    named, detector_words, rest, cut, nothing_found, known, group
-        As in `LabelPlan`.
-    warnings : tuple of Notice
-        Those of the site that the plan repeats.
-    """
-
-    priors: Mapping[str, ValueWithError] = field(default_factory=dict)
-    detector: str = ""
-    blocks: np.ndarray | None = None
-    reference_boxes: ProbableLabels | None = None
-    right: np.ndarray | None = None
-    named: bool = False
-    detector_words: Mapping[str, str] = field(default_factory=dict)
-    rest: Boxes | None = None
-    cut: bool = False
-    nothing_found: bool = False
-    known: str = ""
-    group: str = ""
-    warnings: tuple[Notice, ...] = ()
-
-
 def make_plan(
     boxes: Boxes,
     assistance: LabelAssistance | None,
     request: PlanRequest,
-    site: PlannedSite | None = None,
+    *,
+    blocks: np.ndarray | None = None,
+    reference_boxes: ProbableLabels | None = None,
+    right: np.ndarray | None = None,
+    nothing_found: bool = False,
 ) -> LabelPlan:
     r"""Draw images to label.
 
@@ -188,25 +155,31 @@ def make_plan(
         Fitted on boxes of the same detector; None where no influence is predicted.
     request : PlanRequest
         How many are drawn, and what labels are to measure.
-    site : PlannedSite, optional
-        What else is known of the site; by default nothing.
+    blocks : ndarray of shape (M,), optional
+        Blocks of time, in the order of the images; by default each image is its own.
+    reference_boxes : ProbableLabels, optional
+        Boxes of another detector on the same images.
+    right : ndarray of shape (N,), optional
+        True-positive probability of each box at IoU .5, where no influence is predicted.
+    nothing_found : bool
+        Whether no category has a likely box.
 
     Returns
     -------
     LabelPlan
+        Without what the draw does not depend on: label-free estimates, the detector, warnings.
 
     Raises
     ------
     InputError
         If `n` is not from 1 to the number of images.
     """
-    site = PlannedSite() if site is None else site
-    n, reference_boxes, n_images = request.n, site.reference_boxes, len(boxes.images)
+    n, n_images = request.n, len(boxes.images)
     if not 1 <= n <= n_images:
         raise InputError(f"Expected 1 to {n_images} images to label (all there are) but got {n}.")
     point = OperatingPoint.of(request.target)
     wanted = point or request
-    n_categories, likely, objects = len(boxes.categories), site.right, None
+    n_categories, likely, objects = len(boxes.categories), right, None
     # where no box says how often images hold a category, or where it need not be known
     holding = np.array([np.zeros(n_categories), np.ones(n_categories)])
     if assistance is not None and request.predicted:
@@ -214,7 +187,7 @@ def make_plan(
         probabilities = probability(model.true_positive, boxes.features)
         rankings = model.rankings(boxes, probabilities)
         n_true = [ranking.n_true for ranking in rankings]
-        if not site.nothing_found:
+        if not nothing_found:
             holding = expected_holding(boxes, probabilities[AT_HALF], n_true)
         by_levels = (
             np.stack([of_category[levels].mean(axis=0) for levels in LEVELS.values()])
@@ -225,9 +198,9 @@ def make_plan(
         objects = ByImage.of((expected[None] for expected in n_true), n_images)
     else:
         influence = ByImage.unknown(n_categories, len(LEVELS), n_images)
-    blocks = np.arange(n_images) if site.blocks is None else np.asarray(site.blocks)
+    blocks = np.arange(n_images) if blocks is None else np.asarray(blocks)
     by_time = len(np.unique(blocks)) < n_images
-    by_influence = request.predicted and not site.nothing_found
+    by_influence = request.predicted and not nothing_found
     plan = LabelPlan(
         found=boxes,
         influence=influence,
@@ -239,23 +212,16 @@ def make_plan(
         blocks=blocks,
         mixing=assistance.mixing_weights(reference_boxes) if assistance else NO_INFLUENCE,
         small_sample_bias=assistance.small_sample_bias if assistance else 0.0,
-        priors=dict(site.priors),
+        priors={},
         target=request.target,
         level=request.level,
-        detector=site.detector,
-        warnings=site.warnings,
+        detector="",
         score_thr=wanted.score_thr,
-        cut=site.cut,
         iou=wanted.iou,
         probabilities=likely,
         objects=objects,
         points=assistance.points if assistance else dict.fromkeys(MEASURES, NO_INFLUENCE),
-        named=site.named,
-        detector_words=site.detector_words,
-        rest=site.rest,
-        known=site.known,
-        group=site.group,
-        nothing_found=site.nothing_found,
+        nothing_found=nothing_found,
     )
     if plan.order == BY_CHANCE:
         return replace(plan, sequence=np.random.default_rng(plan.seed).permutation(n_images))
@@ -510,17 +476,36 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
     unreadable = str(site.row.get("unreadable") or "")
     nothing = (nothing_found_text(len(site), fit.target),) if site.nothing_found else ()
     names = [image.file_name for image in of_pool.images]
-    planned = PlannedSite(
-        priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
-        detector=site.detector or _fingerprint_of(of_pool, names),
+    of_fit = replace(
+        request,
+        n=n,
+        target=fit.target,
+        level=fit.level,
+        score_thr=points[0].score_thr if points else None,
+        iou=points[0].iou if points else IOUS[0],
+    )
+    plan = make_plan(
+        pool,
+        assistance,
+        of_fit,
         blocks=blocks,
         reference_boxes=reference_boxes,
         right=right,
+        nothing_found=site.nothing_found,
+    )
+    whole = {end: getattr(estimate, end) for end in ENDS}
+    per_category = {
+        f"{fit.target}/{name}": interval for name, interval in estimate.per_category.items()
+    }
+    return replace(
+        plan,
+        priors=priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
+        printed={fit.target: whole, **estimate.other_targets, **per_category},
+        detector=site.detector or _fingerprint_of(of_pool, names),
         named=site.named,
         detector_words=site.detector_words,
         rest=rest,
         cut=bool(without_box),
-        nothing_found=site.nothing_found,
         known=site.known,
         group=site.group,
         warnings=(
@@ -531,20 +516,6 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
             *unreadable_warning(unreadable.split("; ") if unreadable else ()),
         ),
     )
-    of_fit = replace(
-        request,
-        n=n,
-        target=fit.target,
-        level=fit.level,
-        score_thr=points[0].score_thr if points else None,
-        iou=points[0].iou if points else IOUS[0],
-    )
-    plan = make_plan(pool, assistance, of_fit, planned)
-    whole = {end: getattr(estimate, end) for end in ENDS}
-    per_category = {
-        f"{fit.target}/{name}": interval for name, interval in estimate.per_category.items()
-    }
-    return replace(plan, printed={fit.target: whole, **estimate.other_targets, **per_category})
 
 
 def plan_of_sample(fit: Planning, estimate: Estimate, labels: LabelSet) -> LabelPlan:

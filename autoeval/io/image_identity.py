@@ -661,8 +661,6 @@ class _Matching:
         image_id = self.named.image_id[k]
         path = self.named.file_name[k] or image_id or ""
         places = [place for place in places if not self._apart(path, place)]
-        if len(places) == 1 and not self.same_words:
-            return places
         words = splits_of(path)
         if self.same_words and words:
             splits = {place: self.known.splits(place) for place in places}

@@ -146,7 +146,7 @@ def begin_apart(boxes: Boxes) -> bool:
         Of a file; at least one.
     """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
-    lowest = np.full(len(boxes.images), np.inf, boxes.scores.dtype)  # score of each image
+    lowest = np.full(len(boxes.images), np.inf)  # score of each image
     np.minimum.at(lowest, boxes.image, boxes.scores)
     has_boxes = n_boxes > 0
     expected = (1 - LOW_SHARE) ** n_boxes[has_boxes]
@@ -276,12 +276,12 @@ def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
     if start >= CONFIDENT:
         return 0.0
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
-    lowest = np.full(len(boxes.images), np.inf, boxes.scores.dtype)  # score of each image
+    lowest = np.full(len(boxes.images), np.inf)  # score of each image
     np.minimum.at(lowest, boxes.image, boxes.scores)
     cut = n_boxes > 0
     if fit_floor is None:
         cut &= n_boxes == n_boxes.max()
-    first = np.where(cut, lowest.astype(np.float64), boxes.floor)
+    first = np.where(cut, lowest, boxes.floor)
     shares = np.clip((first - start) / (CONFIDENT - start), 0, 1)
     return float(np.average(shares, weights=n_boxes))
 
@@ -424,9 +424,8 @@ class ConfidentBoxes(NamedTuple):
         """
         sure = np.flatnonzero(over_threshold(boxes.scores, SURE))
         cell = boxes.image * len(boxes.categories) + boxes.label
-        corners = boxes.boxes.astype(np.float64)
         mine, partner, overlaps = overlapping_pairs(
-            corners[sure], cell[sure], corners, cell, least=OVERLAP
+            boxes.boxes[sure], cell[sure], boxes.boxes, cell, least=OVERLAP
         )
         mine = sure[mine]
         companion = (boxes.scores[partner] < boxes.scores[mine]) & (overlaps >= COMPANION)
@@ -497,7 +496,7 @@ def overlaps_of(boxes: Boxes) -> tuple[int, ...]:
     """
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
     some = (np.cumsum(n_boxes) <= MOST_BOXES)[boxes.image]
-    corners = boxes.boxes[some].astype(np.float64)
+    corners = boxes.boxes[some]
     cell = (boxes.image * len(boxes.categories) + boxes.label)[some]
     first, second, overlaps = overlapping_pairs(corners, cell, corners, cell, least=PAIRED)
     cells = np.histogram(overlaps[first < second], CELLS, (PAIRED, 1))[0]

@@ -281,7 +281,7 @@ def _n_on_labels(sure: Boxes, truth: Boxes, images: np.ndarray, turn: int = 0) -
     place[images] = (np.arange(len(images)) + turn) % len(images)
     kept = truth.where(np.isin(truth.image, images))
     on_label, _, _ = overlapping_pairs(
-        sure.boxes.astype(np.float64),
+        sure.boxes,
         np.searchsorted(images, sure.image),
         kept.boxes,
         place[kept.image],
@@ -308,7 +308,7 @@ def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """
     sure, single = boxes.where(over_threshold(boxes.scores, SURE)), truth.where(~truth.crowd)
     rows, columns, _ = overlapping_pairs(
-        sure.boxes.astype(np.float64), sure.image, single.boxes, single.image, least=ON_LABEL
+        sure.boxes, sure.image, single.boxes, single.image, least=ON_LABEL
     )
     same_word = sure.label[rows] == single.label[columns]
     on_label, right = np.unique(rows), np.unique(rows[same_word])
@@ -363,7 +363,7 @@ def unlabelled_objects(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     """
     sure = _surest(boxes, truth, SHARE_OF_OBJECTS)
     rows, _, _ = overlapping_pairs(
-        sure.boxes.astype(np.float64),
+        sure.boxes,
         sure.image,
         truth.boxes,
         truth.image,
@@ -399,7 +399,7 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     cell = sure.image * n_categories + sure.label
     labelled = truth.image * n_categories + truth.label
     rows, _, _ = overlapping_pairs(
-        sure.boxes.astype(np.float64), cell, truth.boxes, labelled, least=np.finfo(float).tiny
+        sure.boxes, cell, truth.boxes, labelled, least=np.finfo(float).tiny
     )
     common_cells = np.intersect1d(cell, labelled[~truth.crowd])
     n_odd = len(np.setdiff1d(common_cells, cell[rows]))
@@ -540,15 +540,14 @@ def _paired(boxes: Boxes, truth: Boxes) -> tuple[np.ndarray, np.ndarray]:
     sure, single = boxes.where(over_threshold(boxes.scores, CONFIDENT)), truth.where(~truth.crowd)
     cell = sure.image * len(truth.categories) + sure.label
     labelled = single.image * len(truth.categories) + single.label
-    corners = sure.boxes.astype(np.float64)
     rows, columns, overlaps = overlapping_pairs(
-        corners, cell, single.boxes, labelled, least=TOUCHING
+        sure.boxes, cell, single.boxes, labelled, least=TOUCHING
     )
-    best_of_row, best_of_column = np.zeros(len(corners)), np.zeros(len(single))
+    best_of_row, best_of_column = np.zeros(len(sure)), np.zeros(len(single))
     np.maximum.at(best_of_row, rows, overlaps)
     np.maximum.at(best_of_column, columns, overlaps)
     mutual = (overlaps == best_of_row[rows]) & (overlaps == best_of_column[columns])
-    return corners[rows[mutual]], single.boxes[columns[mutual]]
+    return sure.boxes[rows[mutual]], single.boxes[columns[mutual]]
 
 
 def _surest(

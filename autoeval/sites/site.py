@@ -163,7 +163,7 @@ class Evaluation:
         coordinates. Scores of few decimals are the same in single precision.
         """
         digest, boxes = hashlib.sha256(), self.boxes
-        scores = boxes.scores.astype(np.float64)
+        scores = boxes.scores
         written = scores.round(DECIMALS)
         if np.allclose(scores, written, rtol=0, atol=SINGLE):
             scores = written
@@ -600,10 +600,9 @@ def with_features(boxes: Boxes) -> Boxes:
     if not boxes.images:
         raise InputError("Expected a pool of at least one image but got none.")
     counted = boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
-    sizes, scores, n = counted.sizes[counted.image], counted.scores.astype(np.float64), len(counted)
-    corners = counted.boxes.astype(np.float64)
+    sizes, scores, n = counted.sizes[counted.image], counted.scores, len(counted)
     inside = np.clip(scores, 1e-3, 1 - 1e-3)
-    width, height = np.maximum((counted.boxes[:, 2:] - counted.boxes[:, :2]).astype(float), 1e-3).T
+    width, height = np.maximum(counted.boxes[:, 2:] - counted.boxes[:, :2], 1e-3).T
     side = 0.5 * np.log(np.clip(width * height / sizes.prod(axis=1), 1e-6, 1))
     aspect = np.clip(np.log(width / height), -3, 3)
     margin = EDGE * sizes.max(axis=1)
@@ -619,7 +618,7 @@ def with_features(boxes: Boxes) -> Boxes:
     confident = np.bincount(cell, over_threshold(scores, CONFIDENT), minlength=1)
     best = np.zeros(len(confident))
     np.maximum.at(best, cell, scores)
-    a, b, overlap = overlapping_pairs(corners, cell, corners, cell, least=ANY)
+    a, b, overlap = overlapping_pairs(counted.boxes, cell, counted.boxes, cell, least=ANY)
     above, below = np.zeros(n), np.zeros(n)
     is_above, is_below = rank[b] < rank[a], rank[b] > rank[a]
     np.maximum.at(above, a[is_above], overlap[is_above])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from autoeval import estimate_with_labels, load_labels
-from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.estimation.label_planning import PlanRequest, make_plan
 from autoeval.io.tasks.seed_set import load_seed_set
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan_folder import write_plan
@@ -45,9 +45,8 @@ def site(tmp_path_factory):
     found = replace(made.pool, images=images)
     assistance = fit_assistance([make_site(seed) for seed in range(3)])
     priors = {"mAP": ValueWithError(0.45, 0.09)}
-    plan = make_plan(
-        with_features(found), assistance, PlanRequest(12), PlannedSite(priors, detector="abc")
-    )
+    plan = make_plan(with_features(found), assistance, PlanRequest(12))
+    plan = replace(plan, priors=priors, detector="abc")
     files = [FileOnDisk(image.image_id, folder / "all" / image.file_name) for image in images]
     (folder / "all").mkdir()
     for k, file in enumerate(files):

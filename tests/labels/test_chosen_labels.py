@@ -7,7 +7,7 @@ import pytest
 from label_worlds import assistance_of, label_set, make_site
 from scipy.stats import hypergeom
 
-from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.estimation.label_planning import PlanRequest, make_plan
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.matching import chosen_for_boxes, chosen_in_a_row, hypergeometric_cdf
 from autoeval.labels.values import ValueWithError
@@ -47,8 +47,8 @@ def test_rows_by_hand():
 def world():
     site = make_site(77, n_images=120)
     assistance = assistance_of(3)
-    priors = PlannedSite({"mAP": ValueWithError(0.45, 0.09)})
-    return site, make_plan(site.pool, assistance, PlanRequest(60), priors)
+    plan = make_plan(site.pool, assistance, PlanRequest(60))
+    return site, replace(plan, priors={"mAP": ValueWithError(0.45, 0.09)})
 
 
 def codes(plan, site, images, **options):

@@ -8,7 +8,7 @@ from label_worlds import SIDE, assistance_of, label_set, make_site
 
 from autoeval.accuracy.measures import influence_on, value_of
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.estimation.label_planning import PlanRequest, make_plan
 from autoeval.labels.assistance import MODEL, MixingWeights
 from autoeval.labels.joint import (
     EACH_IMAGE,
@@ -99,8 +99,8 @@ class TestOfAPlan:
         priors["mAP"] = ValueWithError(0.5, 0.12)
         held = [np.mean(ranking.n_true > 0) for ranking in site.evaluation.rankings]
         objects = [r.n_true.sum() / np.sum(r.n_true > 0) for r in site.evaluation.rankings]
-        plan = make_plan(site.pool, assistance_of(5), PlanRequest(20), PlannedSite(priors))
-        return replace(plan, holding=np.array([held, objects]))
+        plan = make_plan(site.pool, assistance_of(5), PlanRequest(20))
+        return replace(plan, priors=priors, holding=np.array([held, objects]))
 
     def test_the_forecast_after_labels_starts_at_their_half_width(self, plan, site):
         estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
@@ -124,7 +124,7 @@ class TestOfAPlan:
 
     def test_it_expects_missed_objects_too(self, plan, site):
         """Nearer to the labelled number than what boxes alone expect."""
-        made = make_plan(site.pool, assistance_of(5), PlanRequest(20), PlannedSite(plan.priors))
+        made = make_plan(site.pool, assistance_of(5), PlanRequest(20))
         found = made.n_pool * expected_holding(made.found, made.probabilities).prod(axis=0).sum()
         expected = made.n_objects.sum()
         true = sum(ranking.n_true.sum() for ranking in site.evaluation.rankings)
@@ -157,7 +157,8 @@ class TestOfBlocks:
         priors = {"mAP": ValueWithError(0.5, 0.2), "mAP50": ValueWithError(0.7, 0.2)}
         priors["recall@0.3"] = ValueWithError(0.7, 0.2)
         request = PlanRequest(40, target=target, score_thr=0.3, seed=seed)
-        return make_plan(site.pool, assistance_of(5), request, PlannedSite(priors, blocks=blocks))
+        plan = make_plan(site.pool, assistance_of(5), request, blocks=blocks)
+        return replace(plan, priors=priors)
 
     @pytest.mark.parametrize(("n_blocks", "frames"), [(5, 20), (20, 10)])
     def test_the_plan_promises_what_labels_of_few_blocks_give(self, target, n_blocks, frames):

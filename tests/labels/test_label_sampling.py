@@ -7,7 +7,7 @@ import pytest
 
 from autoeval.boxes import Boxes, LabelledImage
 from autoeval.errors import InputError
-from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.estimation.label_planning import PlanRequest, make_plan
 from autoeval.labels.plan import (
     balanced_order,
     blocks_of,
@@ -155,7 +155,7 @@ def test_a_draw_over_time_is_spread_in_whatever_order_a_file_lists_frames():
     blocks = blocks_of(images, frames=10)
     for seed in range(8):
         request = PlanRequest(12, seed=seed)
-        drawn = make_plan(boxes, None, request, PlannedSite(blocks=blocks)).drawn
+        drawn = make_plan(boxes, None, request, blocks=blocks).drawn
         assert np.bincount(blocks[drawn], minlength=6).min() > 0
 
 

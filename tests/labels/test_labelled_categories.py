@@ -7,7 +7,7 @@ import pytest
 from label_worlds import assistance_of, label_set, make_site
 
 from autoeval.errors import InputError
-from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.estimation.label_planning import PlanRequest, make_plan
 from autoeval.io.labels.content import EVERYWHERE, BoxColumns, LabelledBox
 from autoeval.labels.labelled_categories import UNLIKELY, ZERO, on_labelled_categories
 from autoeval.labels.labelled_estimate import estimate_with_labels, labels_of_plan
@@ -37,7 +37,8 @@ def plan_of(site, assistance, *, rest=False, named=False, error=0.1, n=60):
     pool = with_features(boxes.as_categories(WORDS[:2], words))
     vans = boxes.as_categories(("van",), {"van": "van"}) if rest else None
     priors = {name: ValueWithError(value, error) for name, value in PRIORS.items()}
-    return make_plan(pool, assistance, PlanRequest(n), PlannedSite(priors, named=named, rest=vans))
+    plan = make_plan(pool, assistance, PlanRequest(n))
+    return replace(plan, priors=priors, named=named, rest=vans)
 
 
 def true_values(site):
@@ -121,7 +122,7 @@ def test_labels_in_several_words_of_a_category_are_of_one(site, assistance, rest
 def test_a_category_was_looked_for_where_all_of_its_words_were(site, assistance):
     """Labels of LVIS in a detector's words: nobody looked for lorries in every other image."""
     priors = {name: ValueWithError(value, 0.1) for name, value in PRIORS.items()}
-    plan = make_plan(site.pool, assistance, PlanRequest(60), PlannedSite(priors, named=True))
+    plan = replace(make_plan(site.pool, assistance, PlanRequest(60)), priors=priors, named=True)
     labels = label_set(site, range(60))
     parts = (frozenset({*WORDS, "lorry"}), frozenset(WORDS))
     checked = {image.image_id: parts[k % 2] for k, image in enumerate(labels.images)}

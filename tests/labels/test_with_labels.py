@@ -18,7 +18,6 @@ from autoeval.accuracy.measures import (
 from autoeval.boxes import Boxes
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import (
-    PlannedSite,
     PlanRequest,
     make_plan,
     with_boxes_over,
@@ -48,7 +47,8 @@ def site():
 @pytest.fixture(scope="module")
 def plan(assistance, site):
     priors = {"mAP": ValueWithError(0.45, 0.09)}
-    return make_plan(site.pool, assistance, PlanRequest(30), PlannedSite(priors, detector="abc"))
+    plan = make_plan(site.pool, assistance, PlanRequest(30))
+    return replace(plan, priors=priors, detector="abc")
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,8 @@ def test_the_order_in_which_labels_list_their_images_changes_nothing(plan, site)
 def test_a_prior_with_another_interval_than_the_label_free_estimate_says_so(assistance, site):
     """An error measured elsewhere has degrees of freedom; a stated one has a normal interval."""
     for prior, differs in ((ValueWithError(0.4, 0.1, 6), True), (ValueWithError(0.4, 0.1), False)):
-        plan = make_plan(site.pool, assistance, PlanRequest(20), PlannedSite({"mAP": prior}))
+        plan = make_plan(site.pool, assistance, PlanRequest(20))
+        plan = replace(plan, priors={"mAP": prior})
         estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
         assert bool(about_label_free(estimate)) == differs
 
@@ -171,7 +172,7 @@ def test_labels_that_confident_boxes_contradict_give_a_warning(plan, labels):
 
 def test_all_of_few_images_are_not_too_few(assistance):
     one = make_site(3, n_images=4)
-    plan = make_plan(one.pool, assistance, PlanRequest(4), PlannedSite({}))
+    plan = make_plan(one.pool, assistance, PlanRequest(4))
     for images, expected in ((range(4), False), (range(3), True)):
         estimate = estimate_with_labels(plan, label_set(one, images), planned=False)
         assert ("few-labels" in [of.code for of in estimate.warnings]) == expected
@@ -215,7 +216,7 @@ def test_a_plan_survives_its_file_and_grows(plan, labels, tmp_path):
 
 def test_frames_are_drawn_apart_and_counted_as_clusters(assistance, site):
     blocks = np.arange(120) // 40
-    plan = make_plan(site.pool, assistance, PlanRequest(12), PlannedSite(blocks=blocks))
+    plan = make_plan(site.pool, assistance, PlanRequest(12), blocks=blocks)
     assert plan.order == BY_TIME
     assert np.bincount(blocks[plan.drawn]).tolist() == pytest.approx([4, 4, 4], abs=1)
     estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
@@ -287,8 +288,9 @@ def test_a_category_that_is_not_seen_moves_with_the_level_alone(assistance, monk
     def estimate(error_of_mean):
         priors = {name: ValueWithError(value, 0.1) for name, value in means.items()}
         priors["mAP"] = ValueWithError(0.4, error_of_mean)
-        plan = make_plan(site.pool, assistance, PlanRequest(20), PlannedSite(priors))
-        plan = replace(plan, small_sample_bias=0.0, holding=np.array([[0.5] * 2, [1.0] * 2]))
+        plan = make_plan(site.pool, assistance, PlanRequest(20))
+        holding = np.array([[0.5] * 2, [1.0] * 2])
+        plan = replace(plan, priors=priors, small_sample_bias=0.0, holding=holding)
         return estimate_with_labels(plan, label_set(only_cars, plan.drawn))
 
     shared = estimate(0.1)
@@ -308,8 +310,9 @@ def test_the_value_is_the_mean_of_the_possible_values_of_categories(assistance, 
     only_cars = replace(site, truth=site.truth.where(site.truth.label == 0))
     means = {"mAP": 0.5, "mAP/car": 0.9, "mAP/bus": 0.1}
     priors = {name: ValueWithError(value, 0.3) for name, value in means.items()}
-    plan = make_plan(site.pool, assistance, PlanRequest(20), PlannedSite(priors))
-    plan = replace(plan, small_sample_bias=0.0, holding=np.array([[0.5] * 2, [1.0] * 2]))
+    plan = make_plan(site.pool, assistance, PlanRequest(20))
+    holding = np.array([[0.5] * 2, [1.0] * 2])
+    plan = replace(plan, priors=priors, small_sample_bias=0.0, holding=holding)
     estimate = estimate_with_labels(plan, label_set(only_cars, plan.drawn))
     car, bus = (estimate.per_category[name] for name in ("car", "bus"))
     assert 0 < car["value"] < 0.8 and bus["value"] == 0  # buses: .1 less more than .1
@@ -334,8 +337,9 @@ class TestThreeCategoriesOfWhichLabelsMeasureTwo:
         of_two = {f"mAP/{name}": ValueWithError(0.5, 0.15) for name in ("car", "bus")}
 
         def estimate(more):
-            plan = make_plan(site.pool, assistance, PlanRequest(30), PlannedSite(of_two | more))
-            plan = replace(plan, holding=np.array([[0.5] * 3, [1.0] * 3]))
+            plan = make_plan(site.pool, assistance, PlanRequest(30))
+            holding = np.array([[0.5] * 3, [1.0] * 3])
+            plan = replace(plan, priors=of_two | more, holding=holding)
             return estimate_with_labels(plan, label_set(seen, plan.drawn))
 
         return estimate
@@ -360,9 +364,8 @@ class TestThreeCategoriesOfWhichLabelsMeasureTwo:
 
 
 def test_a_contradicted_prior_is_left_out_with_a_warning(assistance, site):
-    plan = make_plan(
-        site.pool, assistance, PlanRequest(40), PlannedSite({"mAP": ValueWithError(0.99, 0.02)})
-    )
+    plan = make_plan(site.pool, assistance, PlanRequest(40))
+    plan = replace(plan, priors={"mAP": ValueWithError(0.99, 0.02)})
     estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
     assert estimate.whole["mAP"].combined.conflict
     assert "contradict" in " ".join(estimate.warnings)
@@ -383,9 +386,8 @@ class TestAtAThreshold:
     @pytest.fixture(scope="class")
     def plan(self, assistance, two):
         priors = dict.fromkeys(["recall@0.4", "recall@0.4/car"], ValueWithError(0.6, 0.2))
-        return make_plan(
-            two.pool, assistance, PlanRequest(30, target="recall@0.4"), PlannedSite(priors)
-        )
+        plan = make_plan(two.pool, assistance, PlanRequest(30, target="recall@0.4"))
+        return replace(plan, priors=priors)
 
     def test_all_labels_give_the_truth_of_each_category_and_of_all_together(self, plan, two):
         estimate = estimate_with_labels(plan.larger(120), label_set(two, range(120)))
@@ -476,9 +478,9 @@ class TestAtAThreshold:
     ):
         """A plan of a difference has all images, so that its labels are of none that it lacks."""
         images, notes = with_boxes_over(two.pool, None, 0.7)
-        pool, known = two.pool, PlannedSite(warnings=notes if cut else (), cut=cut)
-        pool = pool.on_images(images) if cut else pool
-        plan = make_plan(pool, assistance, PlanRequest(20, target="precision@0.7"), known)
+        pool = two.pool.on_images(images) if cut else two.pool
+        plan = make_plan(pool, assistance, PlanRequest(20, target="precision@0.7"))
+        plan = replace(plan, warnings=notes if cut else (), cut=cut)
         labels = label_set(two, range(120))
         stray = replace(labels.images[0], image_id="x.jpg", file_name="x.jpg")
         more = replace(labels, images=(*labels.images, stray))
@@ -567,9 +569,8 @@ def test_a_reference_predicts_the_influence_of_images(with_reference, assistance
 def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_reference, site, tmp_path):
     boxes = labels_as_boxes(site)
     priors = {"mAP": ValueWithError(0.45, 0.09)}
-    plan = make_plan(
-        site.pool, with_reference, PlanRequest(20), PlannedSite(priors, reference_boxes=boxes)
-    )
+    plan = make_plan(site.pool, with_reference, PlanRequest(20), reference_boxes=boxes)
+    plan = replace(plan, priors=priors)
     assert plan.sizes.mean() == pytest.approx(1) and plan.sizes.min() >= 0.5
     right = probability(with_reference.box_model.true_positive, site.pool.features)[0]
     counted = boxes.disagreement(site.pool, right)
@@ -582,17 +583,17 @@ def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_referen
     expected = 1 / inverse_probabilities(plan.sizes, plan.drawn)
     assert document["probabilities"] == pytest.approx(expected.tolist(), abs=1e-6)
     assert "probability" not in document
-    planned = PlannedSite(priors, reference_boxes=boxes)
-    equal = make_plan(site.pool, with_reference, PlanRequest(20, everywhere=True), planned)
+    request = PlanRequest(20, everywhere=True)
+    equal = make_plan(site.pool, with_reference, request, reference_boxes=boxes)
     assert equal.sizes is None
     request = PlanRequest(20, target="recall@0.3")
-    at_threshold = make_plan(site.pool, with_reference, request, planned)
+    at_threshold = make_plan(site.pool, with_reference, request, reference_boxes=boxes)
     assert at_threshold.sizes is None
 
 
 def test_labels_count_by_the_inverse_of_their_probability(with_reference, site):
     boxes = labels_as_boxes(site)
-    plan = make_plan(site.pool, with_reference, PlanRequest(20), PlannedSite(reference_boxes=boxes))
+    plan = make_plan(site.pool, with_reference, PlanRequest(20), reference_boxes=boxes)
     labels = label_set(site, plan.drawn)
     estimate = estimate_with_labels(plan, labels)
     images = np.sort(plan.drawn)

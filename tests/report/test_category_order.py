@@ -8,7 +8,7 @@ import pytest
 from label_worlds import assistance_of, label_set, make_site
 from made_reports import blocks, tables
 
-from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.estimation.label_planning import PlanRequest, make_plan
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.values import NOTHING, ValueWithError
 from autoeval.report.labels import category_order_blocks, labelled_heads, most_helpful
@@ -26,7 +26,7 @@ def site():
 def plan(site):
     priors = {f"mAP/{name}": ValueWithError(0.4, 0.15) for name in WORDS}
     priors["mAP"] = ValueWithError(0.4, 0.1)
-    return make_plan(site.pool, assistance_of(3), PlanRequest(12), PlannedSite(priors))
+    return replace(make_plan(site.pool, assistance_of(3), PlanRequest(12)), priors=priors)
 
 
 @pytest.fixture(scope="module")

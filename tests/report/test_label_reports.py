@@ -13,7 +13,7 @@ from made_reports import tables
 from autoeval.boxes import LabelledImage
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.estimation.label_planning import PlannedSite, PlanRequest, make_plan
+from autoeval.estimation.label_planning import PlanRequest, make_plan
 from autoeval.io.coco import read_coco
 from autoeval.io.find_images import ImageArray
 from autoeval.io.image_identity import match_images
@@ -44,8 +44,8 @@ def site():
 
 @pytest.fixture(scope="module")
 def plan(site):
-    priors = PlannedSite({"mAP": ValueWithError(0.45, 0.09)})
-    return make_plan(site.pool, assistance_of(3), PlanRequest(12), priors)
+    priors = {"mAP": ValueWithError(0.45, 0.09)}
+    return replace(make_plan(site.pool, assistance_of(3), PlanRequest(12)), priors=priors)
 
 
 def test_the_folder_holds_what_was_drawn(plan, tmp_path):
@@ -260,7 +260,7 @@ def test_a_plan_says_how_many_categories_its_labels_will_probably_measure(plan):
     assert "categories_measured" not in plan.half_widths()  # one category
     two = make_site(7, n_images=40, categories=("car", "bus"))
     priors = dict.fromkeys(("mAP", "mAP/car", "mAP/bus"), ValueWithError(0.45, 0.09))
-    made = make_plan(two.pool, assistance_of(3), PlanRequest(12), PlannedSite(priors))
+    made = replace(make_plan(two.pool, assistance_of(3), PlanRequest(12)), priors=priors)
     assert (made.half_widths()["categories_measured"] <= 2).all()
     _, expected = plan_text(made, verbose=False).split("\n\n")[:2]
     assert len(expected.splitlines()) == 2

@@ -499,7 +499,7 @@ def numbered_by_labels(boxes: Boxes, truth: Boxes, words: Mapping[str, str], pat
     Parameters
     ----------
     boxes : Boxes
-        In the detector's words.
+        In the detector's words, with ``numbering.others``.
     truth : Boxes
         Labels of the same images.
     words : mapping of str to str
@@ -518,11 +518,9 @@ def numbered_by_labels(boxes: Boxes, truth: Boxes, words: Mapping[str, str], pat
         Where several ways fit and labels do not decide.
     """
     numbering = boxes.numbering
-    if not numbering.others:
-        return boxes
     sure, single = boxes.where(over_threshold(boxes.scores, CONFIDENT)), truth.where(~truth.crowd)
     rows, columns, _ = overlapping_pairs(
-        sure.boxes.astype(np.float64), sure.image, single.boxes, single.image, least=ON_LABEL
+        sure.boxes, sure.image, single.boxes, single.image, least=ON_LABEL
     )
     n_on = len(np.unique(rows))
     index = {name: k for k, name in enumerate(truth.categories)}
