@@ -278,17 +278,13 @@ def box_of_segmentation(segmentation: Any) -> list[float]:
     """
     if isinstance(segmentation, dict):
         return _box_of_mask(segmentation["size"], segmentation["counts"])
-    polygons = segmentation if _is_nested(segmentation) else [segmentation]
+    nested = bool(segmentation) and isinstance(segmentation[0], list | tuple)
+    polygons = segmentation if nested else [segmentation]
     xs = [float(x) for polygon in polygons for x in polygon[::2]]
     ys = [float(y) for polygon in polygons for y in polygon[1::2]]
     if not xs or len(xs) != len(ys):
         raise ValueError("expected a segmentation as polygons [x, y, x, y, ...] or run lengths")
     return [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
-
-
-def _is_nested(segmentation: Any) -> bool:
-    """Whether a segmentation is a list of polygons, and not one polygon."""
-    return bool(segmentation) and isinstance(segmentation[0], list | tuple)
 
 
 def _box_of_mask(size: Sequence[int], counts: Any) -> list[float]:

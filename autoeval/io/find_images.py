@@ -346,21 +346,6 @@ def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
     return [path for path in same_size if content_digest(path) in digests]
 
 
-def later_copies(files: Sequence[Path]) -> list[int]:
-    """Return the positions of the files whose content is, byte by byte, that of an earlier one.
-
-    Parameters
-    ----------
-    files : sequence of Path
-        Empty ones, and those that cannot be read, are no copies.
-    """
-    sizes = [_size(path) for path in files]
-    times = Counter(sizes)
-    same_size = (k for k, size in enumerate(sizes) if size > 0 and times[size] > 1)
-    first: dict[bytes, int] = {}
-    return [k for k in same_size if first.setdefault(content_digest(files[k]), k) != k]
-
-
 def _size(path: Path) -> int:
     """Return the bytes of a file; -1 of one that cannot be read."""
     try:
@@ -454,10 +439,14 @@ def copied(images: Sequence[UnlabelledImage]) -> list[int]:
     Parameters
     ----------
     images : sequence of UnlabelledImage
-        Frames of videos and arrays are no copies.
+        Frames of videos and arrays are no copies, nor are files that are empty or cannot be read.
     """
-    files = [(k, image.path) for k, image in enumerate(images) if isinstance(image, ImageFile)]
-    return [files[n][0] for n in later_copies([path for _, path in files])]
+    files = {k: image.path for k, image in enumerate(images) if isinstance(image, ImageFile)}
+    sizes = {k: _size(path) for k, path in files.items()}
+    times = Counter(sizes.values())
+    same_size = (k for k, size in sizes.items() if size > 0 and times[size] > 1)
+    first: dict[bytes, int] = {}
+    return [k for k in same_size if first.setdefault(content_digest(files[k]), k) != k]
 
 
 def _copies_named(images: Sequence[UnlabelledImage], copies: Sequence[int]) -> list[str]:

@@ -35,7 +35,7 @@ _ORIENTATION = 0x0112
 _ON_THEIR_SIDE = (5, 6, 7, 8)
 # Formats whose EXIF orientation Pillow leaves to us and OpenCV obeys.
 _TURNED = ("JPEG", "MPO", "PNG", "WEBP")
-_FOREIGN = {
+_FOREIGN = {  # that not every build of OpenCV reads
     b"ftypavif": "AVIF",
     b"ftypavis": "AVIF",
     b"ftyphei": "HEIC",
@@ -149,7 +149,8 @@ def _image(path: PathLike, content: bytes) -> np.ndarray:
     if image is not None and image.dtype != np.uint8:
         image = _decode(content, cv2.IMREAD_COLOR)
     if image is None:
-        name = foreign_format(content)
+        start = content[4:12]
+        name = next((name for mark, name in _FOREIGN.items() if start.startswith(mark)), "")
         raise UnreadableImageError(
             path,
             f"is {name}, which this OpenCV cannot read, or is damaged: convert it to PNG"
@@ -294,18 +295,6 @@ def image_size(path: PathLike) -> tuple[int, int] | None:
     except TooLargeError:
         return None
     return (header.height, header.width) if header else None
-
-
-def foreign_format(content: bytes) -> str:
-    """Name a format that not every build of OpenCV reads; empty for any other.
-
-    Parameters
-    ----------
-    content : bytes
-        Of the file, 12 or more.
-    """
-    start = content[4:12]
-    return next((name for mark, name in _FOREIGN.items() if start.startswith(mark)), "")
 
 
 def _open(source: PathLike | BinaryIO) -> Any:

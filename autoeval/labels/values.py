@@ -480,12 +480,11 @@ def fit_error_of_prior(
     groups: Sequence[str],
     *,
     stated: np.ndarray | None = None,
-    errors: np.ndarray | None = None,
 ) -> ErrorOfPrior:
     r"""Fit τ to S left-out sites, constant or by level, whichever their likelihood prefers.
 
     Each group has the same weight: τ² is the weighted mean of
-    :math:`((\theta - g)^2 - SE^2) / (s\, f(g))^2`, with f = 1 or :math:`\sqrt{g (1 - g)}`. The
+    :math:`(\theta - g)^2 / (s\, f(g))^2`, with f = 1 or :math:`\sqrt{g (1 - g)}`. The
     likelihood that decides between the two is of each group by the τ of the others.
 
     Parameters
@@ -498,8 +497,6 @@ def fit_error_of_prior(
         Group of each site.
     stated : ndarray of shape (S,), optional
         Error s that each estimate states; by default 1.
-    errors : ndarray of shape (S,), optional
-        Standard error SE of each truth, where it stands for more than its own images; by default 0.
 
     Examples
     --------
@@ -510,11 +507,10 @@ def fit_error_of_prior(
     group_numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
     residuals = truths - estimates
     flat = np.ones(len(estimates)) if stated is None else stated
-    errors = np.zeros(len(estimates)) if errors is None else errors
     curved = flat * _shape(estimates)
-    loss = _held_out_loss(residuals, errors, flat, group_numbers)
-    by_level = _held_out_loss(residuals, errors, curved, group_numbers) < loss
-    scale = _scale(residuals, errors, curved if by_level else flat, group_numbers)
+    loss = _held_out_loss(residuals, flat, group_numbers)
+    by_level = _held_out_loss(residuals, curved, group_numbers) < loss
+    scale = _scale(residuals, curved if by_level else flat, group_numbers)
     return ErrorOfPrior(scale, by_level, float(max(group_numbers.max(), 1)))
 
 
@@ -524,23 +520,18 @@ def _shape(estimates: np.ndarray) -> np.ndarray:
     return np.sqrt(inside * (1 - inside))
 
 
-def _scale(
-    residuals: np.ndarray, errors: np.ndarray, shape: np.ndarray, groups: np.ndarray
-) -> float:
+def _scale(residuals: np.ndarray, shape: np.ndarray, groups: np.ndarray) -> float:
     """Return τ by moments, groups of equal weight, at least `SMALLEST`; see `fit_error_of_prior`.
 
-    All parameters are (S,): truth less estimate, standard error of the truth, s f(g), and the
-    number of the group, from 0.
+    All parameters are (S,): truth less estimate, s f(g), and the number of the group, from 0.
     """
     sizes = np.bincount(groups)
     weights = 1 / sizes[groups]
-    pieces = (np.square(residuals) - np.square(errors)) / shape**2
+    pieces = np.square(residuals) / shape**2
     return math.sqrt(max(float(weights @ pieces / weights.sum()), SMALLEST**2))
 
 
-def _held_out_loss(
-    residuals: np.ndarray, errors: np.ndarray, shape: np.ndarray, groups: np.ndarray
-) -> float:
+def _held_out_loss(residuals: np.ndarray, shape: np.ndarray, groups: np.ndarray) -> float:
     """Return the loss of each group by the τ of the others: of two forms, the less the better.
 
     Twice the negative normal log-likelihood up to a constant, its mean over the sites of a group,
@@ -551,8 +542,8 @@ def _held_out_loss(
         left_out = groups == group
         if left_out.all():
             continue
-        scale = _scale(residuals[~left_out], errors[~left_out], shape[~left_out], groups[~left_out])
-        variance = (scale * shape[left_out]) ** 2 + errors[left_out] ** 2
+        scale = _scale(residuals[~left_out], shape[~left_out], groups[~left_out])
+        variance = (scale * shape[left_out]) ** 2
         total += float(np.mean(np.log(variance) + residuals[left_out] ** 2 / variance))
     return total
 

@@ -13,6 +13,7 @@ from scipy.special import ndtri, stdtrit
 from autoeval.io.tasks.inspection import SMALL_AREA, Examined, Look, copies_across, n_near_copies
 from autoeval.model.regression import MIN_SOURCES
 from autoeval.report.page import format_cells, to_terminal
+from autoeval.runtime.progress import duration
 from autoeval.words import counted, listed
 
 LEVEL = 0.9
@@ -158,10 +159,10 @@ def findings(sites: Sequence[Examined], new: Look | None) -> list[str]:
 
 def _time_text(size: RunSize) -> str:
     if size.rate:
-        takes = _duration(size.n_observed / size.rate)
+        takes = duration(size.n_observed / size.rate)
         return f"At {size.rate:g} images a second that takes {takes}."
     read = size.read_rate
-    least = f" Reading alone takes {_duration(size.n_observed / read)} here." if read else ""
+    least = f" Reading alone takes {duration(size.n_observed / read)} here." if read else ""
     return f"How long that takes depends on the detector: give its rate with --rate.{least}"
 
 
@@ -193,13 +194,6 @@ def interval_forecast(n_groups: int) -> str:
         f"With {n_groups} groups the {LEVEL:.0%} interval is about ±{factor:.2f} times the "
         f"typical error on a group left out (±{ideal:.2f} with very many): {needed}."
     )
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.0f} seconds"
 
 
 def _row(site: Examined) -> dict[str, Any]:

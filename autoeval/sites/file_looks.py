@@ -624,11 +624,8 @@ class Looks:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON, which `from_dict` reads."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        if not self.detector:
-            del plain["detector"]
         return {
-            **plain,
+            **{f.name: getattr(self, f.name) for f in fields(self)},
             "categories": list(self.categories),
             # A list of pairs: JSON with sorted keys would put 10 before 2, and their order counts.
             "numbers": [[number, word] for number, word in self.numbers.items()],
@@ -646,18 +643,18 @@ class Looks:
         Parameters
         ----------
         values : dict
-            By name of the field. ``overlaps`` and ``detector`` may be missing.
+            By name of the field, with ``warning_codes``.
         """
-        fields: dict[str, Any] = {
+        plain: dict[str, Any] = {
             **{name: value for name, value in values.items() if name != "warning_codes"},
             "categories": tuple(values["categories"]),
             "warnings": notices_of(values["warning_codes"]),
             "floors": tuple((float(a), float(b)) for a, b in values["floors"]),
             "confident": tuple(ConfidentBoxes(*one) for one in values["confident"]),
-            "overlaps": tuple(values.get("overlaps", ())),
+            "overlaps": tuple(values["overlaps"]),
             "numbers": {str(k): word for k, word in values["numbers"]},
         }
-        return cls(**fields)
+        return cls(**plain)
 
     def compare(self, boxes: Boxes) -> tuple[ListStart, tuple[Notice, ...]]:
         """Compare new predictions with those of the fit: where they begin, and how they look.

@@ -9,8 +9,8 @@ from scipy.fft import dctn
 
 from autoeval.io.find_images import (
     ImageArray,
+    copied,
     copies_taken,
-    later_copies,
     same_content,
     without_copies,
 )
@@ -32,10 +32,12 @@ def test_equal_content_is_found_whatever_the_name(tmp_path):
 def test_of_copies_the_first_is_kept(tmp_path):
     write(tmp_path, {"a": "one", "b": "two", "c": "one", "d": "three", "e": "one", "f": ""})
     paths = [tmp_path / name for name in (*"abcdef", "missing", "gone")]
-    assert later_copies(paths) == [2, 4]
-    assert later_copies([paths[0]] * 2) == [1]
+    files = [ImageFile(path.name, path) for path in paths]
     array = ImageArray("g", np.zeros((2, 2, 3), np.uint8))
-    images = [*(ImageFile(path.name, path) for path in paths), array, array]
+    images = [array, *files, array]
+    assert copied(images) == [3, 5]
+    assert copied([files[0]] * 2) == [1]
+    images = [*files, array, array]
     kept, (told,) = without_copies(images)
     assert [image.image_id for image in kept] == ["a", "b", "d", "f", "missing", "gone", "g", "g"]
     assert told.startswith("2 of 10 images are copies")

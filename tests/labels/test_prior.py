@@ -42,9 +42,8 @@ def test_the_form_of_the_error_is_found(by_level):
     rng = np.random.default_rng(1)
     estimates = rng.uniform(0.02, 0.98, 400)
     shape = np.sqrt(estimates * (1 - estimates)) if by_level else 1.0
-    errors = np.full(400, 0.02)
-    truths = estimates + rng.normal(0, 0.12 * shape, 400) + rng.normal(0, errors)
-    fitted = fit_error_of_prior(estimates, truths, [str(k % 40) for k in range(400)], errors=errors)
+    truths = estimates + rng.normal(0, 0.12 * shape, 400)
+    fitted = fit_error_of_prior(estimates, truths, [str(k % 40) for k in range(400)])
     assert fitted.by_level == by_level
     assert fitted.scale == pytest.approx(0.12, rel=0.15)
     if by_level:

@@ -249,7 +249,10 @@ def read_boxes(
     placement = None
     if images is None:
         of_name: dict[Named, Named] = {}  # as the file names each image first
-        forms = [_in_one_form(named) for named in entries.images]
+        forms = [
+            named._replace(file_name=named.file_name and normal_name(named.file_name))
+            for named in entries.images
+        ]
         for form, named in zip(forms, entries.images, strict=True):
             of_name.setdefault(form, named)
         ids = [named.text for named in of_name.values()]
@@ -422,12 +425,6 @@ def _read_entries(path: Path, content: Iterable[RawColumns]) -> _Entries:
         joined["scores"],
         warnings,
     )
-
-
-def _in_one_form(named: Named) -> Named:
-    """Return the name of an image in the form in which equal names are compared."""
-    name = named.file_name
-    return named if name is None else named._replace(file_name=normal_name(name))
 
 
 def _first_fields(path: Path) -> list[str]:
