@@ -6,7 +6,7 @@ share it. They take numpy arrays or torch tensors, and any leading batch dimensi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -708,26 +708,28 @@ class Boxes:
         """The lowest score of all boxes, NaN without any."""
         return float(self.scores.min()) if len(self) else float("nan")
 
-    def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Boxes:
+    def as_categories(self, names: Sequence[str], words: Mapping[str, str] | None = None) -> Boxes:
         """Translate words of categories into other categories; boxes of other words are dropped.
 
         Parameters
         ----------
         names : sequence of str
             The new categories, in their order.
-        words : mapping of str to str
-            The new category of each word that counts.
+        words : mapping of str to str, optional
+            The new category of each word that counts; by default each category is its own word.
 
         Raises
         ------
         InputError
             If no category has a word that counts.
         """
+        words = {name: name for name in names} if words is None else words
         index = {name: k for k, name in enumerate(names)}
         lookup = np.array([index.get(words.get(word, ""), -1) for word in self.categories], int)
         if not (lookup >= 0).any():
             raise InputError(
-                f"The predictions know none of {_some(words)}. They know: {_some(self.categories)}."
+                f"The predictions know none of {listed(words, MOST_NAMED)}. They know: "
+                f"{listed(self.categories, MOST_NAMED)}."
             )
         labels = lookup[self.label]
         numbering = replace(self.numbering, others={}, numbers={})  # of these words no more
@@ -826,9 +828,3 @@ def words_of(categories: Categories) -> dict[str, str]:
                     f"{name}: a box counts for one."
                 )
     return categories_of
-
-
-def _some(words: Collection[str]) -> str:
-    shown = ", ".join(list(words)[:MOST_NAMED])
-    rest = len(words) - MOST_NAMED
-    return f"{shown} and {rest} more" if rest > 0 else shown

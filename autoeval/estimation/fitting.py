@@ -690,7 +690,7 @@ def _same_labels(a: Site, b: Site, categories: Sequence[str]) -> bool:
         return True
     labels = []
     for truth in (a.evaluation.truth, b.evaluation.truth):
-        of_all = truth.as_categories(categories, {name: name for name in categories})
+        of_all = truth.as_categories(categories)
         labels.append((of_all.boxes, of_all.image * len(categories) + of_all.label))
     (first, of_first), (second, of_second) = labels
     same, _, _ = overlapping_pairs(first, of_first, second, of_second, least=SAME_LABEL)

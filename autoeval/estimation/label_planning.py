@@ -611,7 +611,7 @@ def _other_boxes(site: Site, pool: Boxes) -> Boxes | None:
     other_words = sorted(words - set(pool.categories))
     if not other_words:
         return None
-    boxes = site.boxes.as_categories(other_words, {name: name for name in other_words})
+    boxes = site.boxes.as_categories(other_words)
     boxes = replace(boxes, images=pool.images)
     return boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
 
@@ -631,7 +631,7 @@ def _counted_part(site: Site) -> Site:
     names = rows["category"][rows[COUNTED]].tolist()
     if tuple(names) == site.boxes.categories:
         return site
-    return site.as_categories(names, {name: name for name in names})
+    return site.as_categories(names)
 
 
 def check_plan(plan: LabelPlan, estimate: Estimate, folder: Path) -> LabelPlan:

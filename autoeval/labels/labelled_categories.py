@@ -363,12 +363,12 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
     names = (*kept, *added)
     rows = [plan.found.categories.index(name) for name in kept]
     inside = np.isin(plan.found.label, rows)
-    boxes = plan.found.as_categories(names, {name: name for name in kept})
+    boxes = plan.found.as_categories(names)
     detected = {plan.rest.categories[k] for k in np.unique(plan.rest.label)} if plan.rest else set()
     detected &= set(added)
     n_added = 0
     if plan.rest is not None and detected:
-        unlikely = plan.rest.as_categories(names, {name: name for name in detected})
+        unlikely = plan.rest.as_categories(names)
         n_added = len(unlikely)
         boxes = replace(
             boxes,

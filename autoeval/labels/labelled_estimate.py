@@ -693,7 +693,7 @@ def labelled_part(
         kept = [name for name, n in zip(truth.categories, n_true, strict=True) if n]
         if len(kept) < len(n_true):
             plan = with_categories(plan, kept, [])
-            truth = truth.as_categories(kept, {name: name for name in kept})
+            truth = truth.as_categories(kept)
     boxes = plan.found.on_images(subset.images)
     # what labels decide is no warning any more
     of_plan = [warning for warning in plan.warnings if warning.code != NOTHING_FOUND]

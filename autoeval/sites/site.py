@@ -495,17 +495,17 @@ class Site:
         categories = tuple(dict.fromkeys([*self.boxes.categories, *names]))
         return self._each(lambda boxes: replace(boxes, categories=categories))
 
-    def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Self:
+    def as_categories(self, names: Sequence[str], words: Mapping[str, str] | None = None) -> Self:
         """Translate the detector's words into other categories; see `Boxes.as_categories`.
 
         Parameters
         ----------
         names : sequence of str
             The categories.
-        words : mapping of str to str
-            Category of each word that counts.
+        words : mapping of str to str, optional
+            Category of each word that counts; by default each category is its own word.
         """
-        return self._each(lambda boxes: boxes.as_categories(names, dict(words)))
+        return self._each(lambda boxes: boxes.as_categories(names, words))
 
     def respelt(self, spelt: Mapping[str, str]) -> Self:
         """Call categories otherwise: of the boxes, the reference, the truth, and what was named.
