@@ -24,7 +24,8 @@ RESAMPLES = 1000
 LEVEL = 0.9
 """Nominal coverage of bootstrap intervals; they resample groups of sources."""
 MIN_KNOWN = 0.9
-"""A threshold at which fewer sample sets have a value is not taken for the best of its score."""
+"""A score that fewer sample sets have is not ranked among the others: over two of them R² is 1."""
+THRESHOLD = r"@\d\.\d\d"  # in a column, also of a category: ps@0.95/car
 PAPER = {"ps": 0.95, "es": 0.30, "atc": 0.40}
 """Thresholds of Yang et al. 2024, appendix A.4."""
 
@@ -152,8 +153,9 @@ def correlation(
     Returns
     -------
     DataFrame
-        One row a feature, the best first: ``feature``, ``sample_sets`` (that have it), ``r2`` with
-        ``lower`` and ``upper``, ``spearman``, ``r2_within`` (within sources).
+        One row a feature, the best first, behind them those that few sample sets have (under
+        `MIN_KNOWN`): ``feature``, ``sample_sets`` (that have it), ``r2`` with ``lower`` and
+        ``upper``, ``spearman``, ``r2_within`` (within sources).
 
     Raises
     ------
@@ -173,8 +175,12 @@ def correlation(
             f"Expected scores that differ between sample sets but {', '.join(constant[:5])} "
             "are constant or known nowhere: a constant correlates with nothing."
         )
-    result = result if features else _best_thresholds(result, len(points))
-    return result.sort_values("r2", ascending=False, ignore_index=True)
+    result = result.assign(few=result["sample_sets"] < MIN_KNOWN * len(points))
+    result = result.sort_values(["few", "r2"], ascending=[True, False])
+    if not features:  # of each score the threshold that correlates best
+        result = result[~result["feature"].str.replace(THRESHOLD, "", regex=True).duplicated()]
+    result = result.drop(columns="few")
+    return result.sort_values("r2", key=pd.isna, kind="stable", ignore_index=True)
 
 
 def _correlate(
@@ -197,16 +203,6 @@ def _correlate(
         else float(stats.spearmanr(x[defined], y[defined]).statistic),
         "r2_within": squared.within(),
     }
-
-
-def _best_thresholds(result: pd.DataFrame, n_sample_sets: int) -> pd.DataFrame:
-    """Keep the feature of each score that correlates best."""
-    family = [(split_threshold(name) or (name,))[0] for name in result["feature"]]
-    enough = result["sample_sets"] >= MIN_KNOWN * n_sample_sets
-    ranked = result.assign(family=family, enough=enough).sort_values(
-        ["enough", "r2"], ascending=False, kind="stable"
-    )
-    return ranked.drop_duplicates("family").drop(columns=["family", "enough"])
 
 
 def thresholds(

@@ -61,6 +61,29 @@ def test_a_thresholded_score_stands_with_its_best_threshold():
     assert best["score"] == "ps" and best["best"] == 0.5 and best["paper"] == 0.95
 
 
+def test_a_thresholded_score_of_a_category_stands_once_too():
+    rng = np.random.default_rng(0)
+    scores = {
+        "ps@0.10/car": lambda value, *_: value + rng.normal(0, 0.3),
+        "ps@0.50/car": lambda value, *_: value,
+        "ps@0.50": lambda value, *_: value + rng.normal(0, 0.3),
+    }
+    table = score_table(WORLDS, n_sets=8, **scores)
+    assert correlation(table)["feature"].tolist() == ["ps@0.50/car", "ps@0.50"]
+
+
+@pytest.mark.parametrize("features", [(), ("rare", "bos")])
+def test_a_score_that_two_sample_sets_have_does_not_come_first_for_its_r2_of_1(features):
+    rng = np.random.default_rng(0)
+    table = score_table(WORLDS, n_sets=8, bos=lambda value, *_: value + rng.normal(0, 0.1))
+    two = table.index[table["kind"] == "sample"][:2]
+    table["rare"] = table["mAP"].where(table.index.isin(two))
+    result = correlation(table, features)
+    assert result["feature"].tolist() == ["bos", "rare"]
+    assert result["sample_sets"].tolist() == [32, 2]
+    assert result.loc[0, "r2"] < result.loc[1, "r2"] == pytest.approx(1)
+
+
 def test_only_scores_are_features():
     accuracies = {"mAP/car": 0.1, "mAP_std": 0.02, "mAP50_std": 0.02, "mAP_std/car": 0.02}
     table = score_table(WORLDS, bos=lambda *_: 0.5).assign(n_boxes=3, mAP50=0.1, **accuracies)
