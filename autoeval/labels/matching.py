@@ -249,10 +249,10 @@ def match_labels(
         # Precision would be 0, but `autoeval label plan` writes such a file for labels to come.
         they_hold = f" They hold {listed(sorted(used))}." if used else ""
         raise InputError(
-            f"None of the {len(in_pool)} labelled images holds a {' or '.join(pool.categories)}."
-            f"{they_hold} Labels that nobody has made yet look the same, so that no accuracy is "
-            "estimated of them. Are these finished, and in these words? If so, label images that "
-            "hold one, too."
+            f"None of the {len(in_pool)} labelled images holds an object of a category that counts "
+            f"({listed(pool.categories)}).{they_hold} Labels that nobody has made yet look the "
+            "same, so that no accuracy is estimated of them. Are these finished, and in these "
+            "words? If so, label images that hold one, too."
         )
     misspelt = set(words or ()) - {*labels.categories} if labels.lists_categories else ()
     warnings = (*labels.warnings, *_not_in_pool(unknown), *truth.left_out)

@@ -258,7 +258,7 @@ class TestBadLabels:
         none = replace(labels, boxes=BoxColumns.of([]))
         # of which precision would be 0: labels that nobody has made yet look the same
         for target in ("mAP", "recall@0.3", "precision@0.3"):
-            with pytest.raises(InputError, match="None of the 30 labelled images holds a car"):
+            with pytest.raises(InputError, match=r"None of the 30 labelled images .*\(car\)"):
                 estimate_with_labels(replace(plan, target=target, score_thr=0.3), none)
 
     def test_other_words(self, plan, labels):
