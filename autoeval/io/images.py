@@ -26,6 +26,7 @@ from autoeval.words import printable
 
 LIMIT_VARIABLE = "AUTOEVAL_MAX_MEGAPIXELS"
 MAX_MEGAPIXELS = 100.0
+NO_FILE = "no such file"
 # Cameras store 10 to 14 bits in 16; a picture that uses all 16 has something brighter than 1/4.
 _MOST_BITS_OF_DARK = 14
 _JPEG_START = b"\xff\xd8"
@@ -112,7 +113,7 @@ def _content(path: PathLike, limit: float) -> bytes:
             raise UnreadableImageError(path, "is no ordinary file")
         content = Path(path).read_bytes()
     except FileNotFoundError as error:
-        raise UnreadableImageError(path, "no such file") from error
+        raise UnreadableImageError(path, NO_FILE) from error
     except IsADirectoryError as error:
         raise UnreadableImageError(path, "is a folder, not a file") from error
     except OSError as error:

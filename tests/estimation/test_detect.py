@@ -225,6 +225,10 @@ def test_what_is_refused(street, tmp_path):
         autoeval.detect(bright(), twins, tmp_path / "boxes.parquet")
     with pytest.raises(InputError, match="None of the 1 images can be read"):
         autoeval.detect(bright(), [street / "torn.png"], tmp_path / "boxes.parquet")
+    (tmp_path / "list.txt").write_text("elsewhere/a.png\nelsewhere/b.png\n")
+    with pytest.raises(InputError, match=r"no such file.*below its folder.*") as refusal:
+        autoeval.detect(bright(), tmp_path / "list.txt", tmp_path / "boxes.parquet")
+    assert "--img-dir" in str(refusal.value)
     with pytest.raises(InputError, match="BlackBoxDetector"):
         autoeval.detect(find_bright, street, tmp_path / "boxes.parquet")
     assert not (tmp_path / "boxes.parquet").exists()

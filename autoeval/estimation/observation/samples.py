@@ -21,7 +21,7 @@ import numpy as np
 from autoeval.errors import FailedOnImagesError, InputError
 from autoeval.io.find_images import ImageArray, UnlabelledImage, path_stamp
 from autoeval.io.image_lists import ImageFile
-from autoeval.io.images import UnreadableImageError
+from autoeval.io.images import NO_FILE, UnreadableImageError
 from autoeval.io.labels.content import NO_BOXES
 from autoeval.io.tasks.seed_set import NO_PIXELS, Sample, Samples
 from autoeval.io.video import time_blocks
@@ -205,7 +205,15 @@ class PassLog:
             raise RuntimeError(f"The detector fails on all images: {self.failure}")
         if not n_images:
             lost = list(self.unreadable.values())
-            raise InputError(f"None of the {len(lost)} images can be read: {'; '.join(lost[:3])}")
+            hint = ""
+            if all(reason.endswith(NO_FILE) for reason in lost):
+                hint = (
+                    ". Expected the files of a COCO JSON beside it or in --img-dir, and those of a "
+                    "list of paths below its folder or the current one"
+                )
+            raise InputError(
+                f"None of the {len(lost)} images can be read: {'; '.join(lost[:3])}{hint}"
+            )
 
 
 def blocks_of_read(samples: Samples, unreadable: Collection[int]) -> np.ndarray:
