@@ -145,6 +145,11 @@ def convert_labels(
 
     for name in {"path", "img_dir", "layout"} & set(option or {}):
         raise InputError(f"--option {name}=VALUE is no option of a format: see --help.")
+    if Path(output).is_file() and Path(output).resolve() == Path(labels).resolve():
+        raise InputError(
+            f"Expected OUTPUT as another file than LABELS but got '{output}' twice: what is not "
+            "read of the labels, such as segmentations and times, would be lost. Name a new file."
+        )
     content = load_labels(labels, img_dir, layout=layout, **(option or {}))
     write_coco(content, output)
     for line in warning_lines(content.warnings):

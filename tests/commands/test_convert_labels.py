@@ -45,6 +45,16 @@ def test_bad_options_are_one_line(folder, tmp_path, words, message, capsys):
     assert shown.startswith("error: ") and message in shown and len(shown.splitlines()) == 1
 
 
+def test_the_labels_themselves_are_not_written_over(folder, tmp_path, capsys):
+    """Segmentations, times and all else that is not read were gone."""
+    out = tmp_path / "coco.json"
+    assert main(["convert-labels", str(folder), str(out)]) == 0
+    out.write_text(json.dumps(json.loads(out.read_text()) | {"info": {"year": 2026}}))
+    assert main(["convert-labels", str(out), str(tmp_path / "set" / ".." / "coco.json")]) == 2
+    assert "another file" in capsys.readouterr().err
+    assert json.loads(out.read_text())["info"] == {"year": 2026}
+
+
 def test_what_is_wrong_with_labels_is_a_warning_and_what_was_done_a_note(tmp_path, capsys):
     """All were printed as notes."""
     images = [{"id": k, "file_name": "a.png", "height": 20, "width": 40} for k in (1, 2)]
