@@ -11,12 +11,10 @@ from typing_extensions import Unpack
 
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.black_box import BlackBoxDetector
-from autoeval.errors import InputError
 from autoeval.stability.network.forward.dropout import feature_dropout, sample_seed
 from autoeval.stability.network.forward.dropout_spec import N_STAGES, DropoutSpec
-from autoeval.stability.network.forward.stages import HookPoints
+from autoeval.stability.network.forward.stages import hook_points
 from autoeval.stability.network.viewed_black_box import MorePasses, ViewedBlackBox
-from autoeval.words import listed_near
 
 
 class HookedNetwork(ViewedBlackBox):
@@ -154,39 +152,3 @@ class HookedNetwork(ViewedBlackBox):
             with feature_dropout(self._points, dropout, seeds):
                 detections += self._detect([image], [image_id])
         return tuple(detections)
-
-
-def hook_points(network: Any, names: Sequence[str]) -> HookPoints:
-    """Find modules of a network by their names, or unambiguous ends of these.
-
-    Parameters
-    ----------
-    network : torch.nn.Module
-        Of any framework.
-    names : sequence of str
-        Whole names, or ends of them behind a dot.
-
-    Raises
-    ------
-    InputError
-        If a name fits no module or several, a module is named twice, or there are not one to four.
-    """
-    modules = dict(network.named_modules())
-    if not 0 < len(names) <= N_STAGES:
-        raise InputError(f"Expected one to {N_STAGES} stages but got {len(names)}.")
-    chosen = []
-    for name in names:
-        fitting = [name] if name in modules else [m for m in modules if m.endswith(f".{name}")]
-        if len(fitting) != 1 or not name:
-            candidates = fitting or [module for module in modules if module]
-            raise InputError(
-                f"Expected the name of one module of {type(network).__name__} as a stage but "
-                f"{name!r} fits {len(fitting)}: {listed_near([name], candidates)}."
-            )
-        if modules[fitting[0]] in chosen:
-            raise InputError(
-                f"Expected different modules as stages but {name!r} is there twice: its features "
-                "would be dropped as often."
-            )
-        chosen.append(modules[fitting[0]])
-    return HookPoints(tuple(chosen), tuple(chosen))

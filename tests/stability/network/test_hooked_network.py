@@ -27,7 +27,7 @@ from autoeval.stability.dropout_search.trial import PARTS
 from autoeval.stability.dropout_search.workbench import Workbench
 from autoeval.stability.network.forward.dropout import drop_elements, sample_seed
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
-from autoeval.stability.network.hooked_network import hook_points
+from autoeval.stability.network.forward.stages import hook_points
 from autoeval.stability.passes.presets import as_perturbable, preset
 
 IMAGE = np.full((8, 8, 3), 60, np.uint8)

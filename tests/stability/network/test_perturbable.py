@@ -88,8 +88,8 @@ def test_each_part_of_the_fallback_costs_alike(unsplittable, images):
 
 def test_fallback_without_stages(unsplittable, images, monkeypatch):
     known, _ = unsplittable
-    monkeypatch.setattr("autoeval.stability.network.forward.passes.STAGE_LISTS", ())
-    monkeypatch.setattr("autoeval.stability.network.forward.passes.STRIDES", ())
+    monkeypatch.setattr("autoeval.stability.network.forward.stages.STAGE_LISTS", ())
+    monkeypatch.setattr("autoeval.stability.network.forward.stages.STRIDES", ())
     with pytest.warns(UserWarning, match="No stages were found"):
         other = PerturbableDetector(known.model, known.config, known.categories)
     assert len(other.observe(images[:1], ["a"])[0].clean)
@@ -102,7 +102,7 @@ def test_stages_of_ones_choice(unsplittable, images):
     """Given as the family has them they change no box; the settings tell them all the same."""
     known, _ = unsplittable
     names = ("layer1", "layer2", "layer3.0", "layer4")
-    with pytest.raises(InputError, match=r"got layer2, conv9. It has conv1, bn1"):
+    with pytest.raises(InputError, match="'conv9' fits 0: conv1, bn1"):
         PerturbableDetector(known.model, known.config, known.categories, stages=("layer2", "conv9"))
     other = PerturbableDetector(known.model, known.config, known.categories, stages=names)
     assert other.stages == names and other.settings["dropout_stages"] == list(names)

@@ -9,8 +9,7 @@ from autoeval.errors import InputError
 from autoeval.stability.network.backbones import split_backbone
 from autoeval.stability.network.forward.dropout import feature_dropout
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
-from autoeval.stability.network.forward.passes import guess_hook_points
-from autoeval.stability.network.forward.stages import stack
+from autoeval.stability.network.forward.stages import guess_hook_points, stack
 
 RESNET = {"type": "ResNet", "depth": 18, "base_channels": 8, "stem_channels": 8}
 SWIN = {"type": "SwinTransformer", "embed_dims": 12, "depths": (1, 2, 1, 1)}
