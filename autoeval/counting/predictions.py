@@ -388,12 +388,10 @@ def read_predictions(
     pred = numbers(path, frame, "pred")
     ids = tuple(frame["id"])
     name = Path(path).stem if name is None else name
-    notes = odd_predictions(ids, pred)
     if "target" not in frame:
         if truth is None:
             raise InputError(f"{path} has no true counts: add a column 'target', or give a truth.")
-        unknown = np.full(len(ids), np.nan)
-        return join_truth(CountPredictions(name, ids, unknown, pred, notes), truth)
+        return counted(name, ids, pred, truth)
     target = true_counts(path, frame)
     if "error" in frame:
         excess = target - pred - numbers(path, frame, "error")
@@ -403,7 +401,7 @@ def read_predictions(
                 f"{path}: the second column should be target - pred, but it is not in {len(bad)} "
                 f"rows (ids: {listed(bad)}). Expected id,target-pred,target,pred."
             )
-    predictions = CountPredictions(name, ids, target, pred, notes)
+    predictions = CountPredictions(name, ids, target, pred, odd_predictions(ids, pred))
     return predictions if truth is None else join_truth(predictions, truth)
 
 
@@ -483,6 +481,26 @@ def odd_predictions(ids: Sequence[str], pred: np.ndarray) -> tuple[str, ...]:
             named = listed(_where(ids, mask))
             notes.append(f"{mask.sum()} of {len(ids)} images {statement}: {named}")
     return tuple(notes)
+
+
+def counted(
+    name: str, ids: tuple[str, ...], pred: np.ndarray, truth: Mapping[str, float]
+) -> CountPredictions:
+    """Join true counts to predicted ones that state none.
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    ids : tuple of str
+        Image ids.
+    pred : ndarray of shape (N,), float64
+        Predicted counts; NaN for a skipped image.
+    truth : mapping of str to float
+        See `join_truth`, and what it raises.
+    """
+    unknown = np.full(len(ids), np.nan)
+    return join_truth(CountPredictions(name, ids, unknown, pred, odd_predictions(ids, pred)), truth)
 
 
 def join_truth(predictions: CountPredictions, truth: Mapping[str, float]) -> CountPredictions:

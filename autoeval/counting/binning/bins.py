@@ -252,23 +252,14 @@ def paper_bins(counts: ArrayLike, gamma: float = PUBLISHED_GAMMA) -> CountBins:
     """
     from scipy.special import gammaln, xlogy
 
-    counts = whole_counts(counts)
-    low, high = int(counts.min()), int(counts.max())
-    _check_range(low, high, gamma, most=MAX_VALUES)
-    values, frequencies = smoothed_frequencies(counts)
-    total = np.append(0, np.cumsum(frequencies))
-    likelihoods = xlogy(frequencies, frequencies) - gammaln(frequencies + 1)
-    value_terms = np.append(0, np.cumsum(likelihoods))
-    sizes = np.arange(total[-1] + 1)
-    total_terms = gammaln(sizes + 1) - xlogy(sizes, sizes) + np.log(gamma)
+    def scores(frequencies: np.ndarray, total: np.ndarray) -> Callable[[int], np.ndarray]:
+        likelihoods = xlogy(frequencies, frequencies) - gammaln(frequencies + 1)
+        value_terms = np.append(0, np.cumsum(likelihoods))
+        sizes = np.arange(total[-1] + 1)
+        total_terms = gammaln(sizes + 1) - xlogy(sizes, sizes) + np.log(gamma)
+        return lambda r: total_terms[total[r] - total[:r]] + (value_terms[r] - value_terms[:r])
 
-    def score_last_block(r: int) -> np.ndarray:
-        return total_terms[total[r] - total[:r]] + (value_terms[r] - value_terms[:r])
-
-    starts = optimal_partition(len(values), score_last_block)
-    edges = _cell_edges(values.astype(np.float64))[starts]
-    origin = {"method": "paper", "gamma": gamma, "min": low, "max": high, "images": len(counts)}
-    return CountBins(tuple(edges), origin)
+    return _bins_of_frequencies(counts, gamma, "paper", scores)
 
 
 def poisson_bins(counts: ArrayLike, gamma: float = PUBLISHED_GAMMA) -> CountBins:
@@ -299,19 +290,31 @@ def poisson_bins(counts: ArrayLike, gamma: float = PUBLISHED_GAMMA) -> CountBins
     """
     from scipy.special import xlogy
 
+    def scores(frequencies: np.ndarray, total: np.ndarray) -> Callable[[int], np.ndarray]:
+        def score_last_block(r: int) -> np.ndarray:
+            sums, sizes = total[r] - total[:r], np.arange(r, 0, -1)
+            return xlogy(sums, sums / sizes) + np.log(gamma)  # other terms are in every partition
+
+        return score_last_block
+
+    return _bins_of_frequencies(counts, gamma, "poisson", scores)
+
+
+def _bins_of_frequencies(
+    counts: ArrayLike,
+    gamma: float,
+    method: str,
+    scores: Callable[[np.ndarray, np.ndarray], Callable[[int], np.ndarray]],
+) -> CountBins:
+    """Bin counts by what the frequencies of each value, and their sums before it, make likely."""
     counts = whole_counts(counts)
     low, high = int(counts.min()), int(counts.max())
     _check_range(low, high, gamma, most=MAX_VALUES)
     values, frequencies = smoothed_frequencies(counts)
     total = np.append(0, np.cumsum(frequencies))
-
-    def score_last_block(r: int) -> np.ndarray:
-        sums, sizes = total[r] - total[:r], np.arange(r, 0, -1)
-        return xlogy(sums, sums / sizes) + np.log(gamma)  # the other terms are in every partition
-
-    starts = optimal_partition(len(values), score_last_block)
+    starts = optimal_partition(len(values), scores(frequencies, total))
     edges = _cell_edges(values.astype(np.float64))[starts]
-    origin = {"method": "poisson", "gamma": gamma, "min": low, "max": high, "images": len(counts)}
+    origin = {"method": method, "gamma": gamma, "min": low, "max": high, "images": len(counts)}
     return CountBins(tuple(edges), origin)
 
 

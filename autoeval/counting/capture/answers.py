@@ -28,7 +28,6 @@ from dataclasses import dataclass, replace
 
 from autoeval.counting.capture.answer_markup import (
     CUT_OFF,
-    UNFINISHED,
     enumerated,
     read_markup,
     without_reasoning,
@@ -207,8 +206,6 @@ def extract_count(answer: str, *, hidden: bool = False) -> Extraction:
     3
     """
     content = read_markup(answer, hidden=hidden)
-    if content.fault == UNFINISHED:
-        return Extraction(None, content.fault)
     sentences = _sentences(content.text, hidden=hidden)
     if hidden:
         sentences = _of_hidden(sentences)

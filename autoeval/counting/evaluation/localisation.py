@@ -11,11 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.game import GameScore, read_density
-from autoeval.counting.predictions import (
-    CountPredictions,
-    join_truth,
-    odd_predictions,
-)
+from autoeval.counting.predictions import CountPredictions, counted
 from autoeval.counting.true_counts import GroundTruth, beyond
 from autoeval.errors import InputError
 from autoeval.io.images import image_size
@@ -361,8 +357,7 @@ def counts_of_maps(
     """
     sums = np.array([read_density(path).sum() for path in maps.values()])
     sums[~np.isfinite(sums)] = np.nan  # no count
-    ids, nothing = tuple(maps), np.full(len(sums), np.nan)
-    return join_truth(CountPredictions(name, ids, nothing, sums, odd_predictions(ids, sums)), truth)
+    return counted(name, tuple(maps), sums, truth)
 
 
 def side_by_side(results: Sequence[Localisation]) -> pd.DataFrame:
@@ -449,8 +444,7 @@ def counts_of_points(
         If no image is in the truth.
     """
     pred = np.array([np.nan if i is None else float(len(i.points)) for i in predicted.values()])
-    ids, nothing = tuple(predicted), np.full(len(pred), np.nan)
-    return join_truth(CountPredictions(name, ids, nothing, pred, odd_predictions(ids, pred)), truth)
+    return counted(name, tuple(predicted), pred, truth)
 
 
 def _points(entry: Any) -> ImagePoints:
