@@ -27,16 +27,16 @@ from autoeval.words import listed, refuse_unknown
 
 # The layouts of published data sets are read where they are named: `module:constant` of each.
 LAYOUTS = {
-    "bdd100k": "driving_layouts:BDD100K",
-    "box_csv": "driving_layouts:BOX_CSV",
+    "bdd100k": "vehicle_layouts:BDD100K",
+    "box_csv": "vehicle_layouts:BOX_CSV",
     "caltech": "person_layouts:CALTECH",
     "citypersons": "person_layouts:CITYPERSONS",
-    "cityscapes": "driving_layouts:CITYSCAPES",
+    "cityscapes": "vehicle_layouts:CITYSCAPES",
     "crowdhuman": "person_layouts:CROWDHUMAN",
     "eurocity": "person_layouts:EUROCITY",
-    "exdark": "other_layouts:EXDARK",
-    "kitti": "driving_layouts:KITTI",
-    "ua_detrac": "other_layouts:UA_DETRAC",
+    "exdark": "vehicle_layouts:EXDARK",
+    "kitti": "vehicle_layouts:KITTI",
+    "ua_detrac": "vehicle_layouts:UA_DETRAC",
 }
 LAYOUT_PACKAGE = "autoeval.stability.layouts"
 BOXES = "instances_"

@@ -1,6 +1,6 @@
 """From what a layout says of each image to a label set, with what is missing named.
 
-Readers of published layouts (``person_layouts.py``, ``driving_layouts.py``, ``other_layouts.py``)
+Readers of published layouts (``person_layouts.py``, ``vehicle_layouts.py``)
 make a `Marked` of each box and call `collect_labels`; `LAYOUTS` of `autoeval.io.labels.any_format`
 names them.
 """
