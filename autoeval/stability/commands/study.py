@@ -98,7 +98,7 @@ STUDIES = {
     ),
     "examples": Study(
         "the least and the most stable images, with their boxes",
-        "image_examples.examples_report",
+        "box_quality.examples_report",
         {"most": 4, "per_source": 1, "min_boxes": 2},
         inputs=DATA,
         draws_images=True,

@@ -8,7 +8,7 @@ from rectangles import rectangle_task
 
 from autoeval.errors import InputError
 from autoeval.stability.methods.leave_one_out import leave_one_source_out
-from autoeval.stability.reports.image_examples import examples, examples_report
+from autoeval.stability.reports.box_quality import examples, examples_report
 from autoeval.stability.studies.set_sizes import (
     StudySettings,
     size_of_sample_sets,
@@ -128,7 +128,7 @@ def test_examples_show_the_boxes_that_are_compared(tmp_path, monkeypatch):
         drawn.append((len(before), [len(one) for one in after]))
         return picture
 
-    monkeypatch.setattr("autoeval.stability.reports.image_examples.draw_boxes", draw)
+    monkeypatch.setattr("autoeval.stability.reports.box_quality.draw_boxes", draw)
     task = rectangle_task(tmp_path, brightness=(250,), n_images=1)
     report = examples_report(observations({("w0", "w0", "seed"): [made]}), task, most=1)
     assert drawn == [(3, [2, 2])] * 2  # as the least and as the most stable one
