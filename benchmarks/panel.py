@@ -497,19 +497,14 @@ def points_summary(estimates: pd.DataFrame) -> pd.DataFrame:
     mean = estimates.groupby(by)["true"].transform("mean")
     given = estimates["estimate"].notna()
     rows = estimates.assign(
-        mae=100 * (estimates["estimate"] - estimates["true"]).abs(),
-        bias=100 * (estimates["estimate"] - estimates["true"]),
-        constant=100 * (mean - estimates["true"]).abs().where(given),
         carried=100 * (estimates["carried"] - estimates["true"]).abs().where(given),
-        coverage=(100.0 * estimates["true"].between(estimates["lower"], estimates["upper"])).where(
-            given
-        ),
-        half_width=50 * (estimates["upper"] - estimates["lower"]),
         n=1,
         none=~given,
     )
+    carried, numbers = rows.groupby(by)["carried"].mean(), rows.groupby(by)[["n", "none"]].sum()
+    table = tabulated(estimates[given], by, "constant", mean[given]).drop(columns="n")
     names = ["mae", "bias", "constant", "carried", "coverage", "half_width"]
-    return rows.groupby(by)[names].mean().join(rows.groupby(by)[["n", "none"]].sum())
+    return numbers.join(table).join(carried)[[*names, "n", "none"]]
 
 
 def at_floors(data: Path, detectors: Sequence[tuple[str, Path]]) -> pd.DataFrame:

@@ -180,17 +180,23 @@ def summary(estimates: pd.DataFrame) -> pd.DataFrame:
     `oracle`: MAE of a line through agreement and the reference's true accuracy at the sites,
     fitted on them, leaving out none.
     """
-    rows = estimates[estimates["stronger"]].copy()
+    rows = in_points(estimates[estimates["stronger"]])
     rows["kind"] = np.where(rows["category_group"] == "other", "other", "vehicles, persons")
+    columns = ["mae_without", "mae", "half_width_without", "half_width"]
+    by = rows.groupby(["kind", *PAIR])
+    table = by[[*columns, "coverage_without", "coverage"]].mean()
+    return table.assign(oracle=by.apply(oracle, include_groups=False), n=by.size())
+
+
+def in_points(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Add errors, coverage and half-widths of the estimates with the reference and without it."""
+    rows = estimates.copy()
     for name in ("", "_without"):
         rows[f"mae{name}"] = 100 * (rows[f"estimate{name}"] - rows["true"]).abs()
         inside = rows["true"].between(rows[f"lower{name}"], rows[f"upper{name}"])
         rows[f"coverage{name}"] = 100.0 * inside
         rows[f"half_width{name}"] = 50 * (rows[f"upper{name}"] - rows[f"lower{name}"])
-    columns = ["mae_without", "mae", "half_width_without", "half_width"]
-    by = rows.groupby(["kind", *PAIR])
-    table = by[[*columns, "coverage_without", "coverage"]].mean()
-    return table.assign(oracle=by.apply(oracle, include_groups=False), n=by.size())
+    return rows
 
 
 def of_two(estimates: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -311,16 +317,7 @@ def with_choice(estimates: pd.DataFrame) -> pd.DataFrame:
 
 def precision_summary(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Tabulate errors, coverage and half-widths, in points; `reads`: how often it was chosen."""
-    rows = rows.assign(
-        constant=100 * rows["error_constant"],
-        mae_without=100 * rows["error_estimate_without"],
-        mae=100 * rows["error_estimate"],
-        n=1,
-    )
-    for name in ("_without", ""):
-        rows[f"half_width{name}"] = 50 * (rows[f"upper{name}"] - rows[f"lower{name}"])
-        inside = rows["true"].between(rows[f"lower{name}"], rows[f"upper{name}"])
-        rows[f"coverage{name}"] = 100.0 * inside
+    rows = in_points(rows).assign(constant=100 * rows["error_constant"], n=1)
     columns = ["constant", "mae_without", "mae", "half_width_without", "half_width"]
     table = rows.groupby(by)[[*columns, "coverage_without", "coverage", "reads"]].mean()
     return table.join(rows.groupby(by)["n"].sum())
