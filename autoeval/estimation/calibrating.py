@@ -151,23 +151,19 @@ def check_confidences(sets: Sequence[Site]) -> ConfidenceCheck:
     drop = reliability_drop(scores, hits_by_score)
     warnings = []
     if poor > NOTICEABLE:
-        warnings.append(
-            Notice(
-                "confidences-say-little",
-                "the confidences may say little of which boxes are right: the area under their "
-                f"ROC curve is {area:.2f} ± {error:.2f} on {n_right} right and {n_wrong} wrong "
-                "boxes of the labelled images (chance: .50)",
-            )
+        text = (
+            "the confidences may say little of which boxes are right: the area under their "
+            f"ROC curve is {area:.2f} ± {error:.2f} on {n_right} right and {n_wrong} wrong "
+            "boxes of the labelled images (chance: .50)"
         )
+        warnings.append(Notice("confidences-say-little", text))
     if drop:
-        warnings.append(
-            Notice(
-                "confidences-mislead",
-                f"the most confident boxes are less often right than others, by {100 * drop:.0f} "
-                "points: look at them; where the labels do not miss objects, the confidences "
-                "mislead",
-            )
+        text = (
+            f"the most confident boxes are less often right than others, by {100 * drop:.0f} "
+            "points: look at them; where the labels do not miss objects, the confidences "
+            "mislead"
         )
+        warnings.append(Notice("confidences-mislead", text))
     return ConfidenceCheck(max(poor if poor > NOTICEABLE else 0.0, drop), tuple(warnings))
 
 

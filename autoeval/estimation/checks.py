@@ -345,12 +345,11 @@ def nothing_found_text(n_images: int, target: str) -> Notice:
         meaning = (
             f"The {target} is near 0 if a box is over the threshold, and not defined if none is"
         )
-    return Notice(
-        "nothing-found",
+    text = (
         f"nothing found in {counted(n_images, 'image')}: no box is likely to be right. {meaning}. "
-        "Images to label are drawn as ever (`autoeval label plan`)",
-        severity="refused",
+        "Images to label are drawn as ever (`autoeval label plan`)"
     )
+    return Notice("nothing-found", text, severity="refused")
 
 
 def no_box_in_fit(target: str) -> Notice:
@@ -361,12 +360,11 @@ def no_box_in_fit(target: str) -> Notice:
     target : str
         Such as ``precision@0.9``.
     """
-    return Notice(
-        "no-box-over-threshold-in-fit",
+    text = (
         f"{target}: no estimate, since no box of the labelled images of the fit is over the "
-        "threshold",
-        severity="note",
+        "threshold"
     )
+    return Notice("no-box-over-threshold-in-fit", text, severity="note")
 
 
 def nothing_over_text(target: str) -> Notice:
@@ -450,12 +448,11 @@ def _not_read(reason: str) -> Notice:
 
 def _without(called: Sequence[str], n: int) -> Notice:
     """Note that `called`, of n categories, are estimated without the reference detector."""
-    return Notice(
-        "reference-without-boxes",
+    text = (
         f"the reference detector has no box of {len(called)} of {n} categories, which are "
-        f"estimated without it: {listed(called, 10)}",
-        severity="note",
+        f"estimated without it: {listed(called, 10)}"
     )
+    return Notice("reference-without-boxes", text, severity="note")
 
 
 def unreadable_warning(lost: Sequence[str], n_images: int | None = None) -> tuple[Notice, ...]:

@@ -261,15 +261,13 @@ def worse_than_constant(held_out: HeldOutErrors | None) -> tuple[Notice, ...]:
         return ()
     units, target = "categories" if held_out.by_category else "sites", find_target(held_out.target)
     unit = "points" if target.unit == Target.unit else target.unit
-    return (
-        Notice(
-            "no-better-than-constant",
-            f"on {units} that were left out of the fit the mean absolute error is "
-            f"{target.text(error)} {unit}; the mean of the others as the estimate of each "
-            f"gives {target.text(baseline)}. Either all are about equally accurate, or "
-            "these scores do not predict accuracy here, as where labels are wrong",
-        ),
+    text = (
+        f"on {units} that were left out of the fit the mean absolute error is "
+        f"{target.text(error)} {unit}; the mean of the others as the estimate of each "
+        f"gives {target.text(baseline)}. Either all are about equally accurate, or "
+        "these scores do not predict accuracy here, as where labels are wrong"
     )
+    return (Notice("no-better-than-constant", text),)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

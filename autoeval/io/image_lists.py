@@ -484,25 +484,20 @@ def coco_images(
         if written_time(str(entry[field])) is None
     ]
     if unread:
-        malformed.append(
-            Notice(
-                "times-not-read",
-                f"times of images that are not written with the year first, and are not used: "
-                f"{len(unread)} ({listed(unread, 2)}). Expected such as 2026-03-02 08:15; where a "
-                "day or a month is first it could be either, and numbers of seconds are no date",
-                "note",
-            )
+        text = (
+            f"times of images that are not written with the year first, and are not used: "
+            f"{len(unread)} ({listed(unread, 2)}). Expected such as 2026-03-02 08:15; where a "
+            "day or a month is first it could be either, and numbers of seconds are no date"
         )
+        malformed.append(Notice("times-not-read", text, "note"))
     shared = [name for name, n in Counter(image.file_name for image in images).items() if n > 1]
     if shared:
-        malformed.append(
-            Notice(
-                "images-listed-twice",
-                f"file names that several images of {printable(path)} have: {len(shared)} "
-                f"({listed([printable(name) for name in shared], 3)}). What names its images by "
-                "files is of none of them: list each file once, and the folder in its name",
-            )
+        text = (
+            f"file names that several images of {printable(path)} have: {len(shared)} "
+            f"({listed([printable(name) for name in shared], 3)}). What names its images by "
+            "files is of none of them: list each file once, and the folder in its name"
         )
+        malformed.append(Notice("images-listed-twice", text))
     (warnings if warnings is not None else []).extend(malformed)
     if numbers is not None:
         with suppress(InputError):  # nobody may need them

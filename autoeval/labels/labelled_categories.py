@@ -119,37 +119,30 @@ def labelled_categories(
     ]
     uncounted = [word for word in labelled if word not in (*found_categories, *added)]
     if uncounted and len(uncounted) < len(labelled):
-        warnings.append(
-            Notice(
-                "categories-not-named",
-                f"labelled categories that are none of those named, left out: {len(uncounted)} "
-                f"({listed(uncounted, 10)}). What is detected there counts as wrong: if one of "
-                "them is a word for a category that counts, give all such words with --words "
-                "WORD=CATEGORY",
-                severity="note",
-            )
+        text = (
+            f"labelled categories that are none of those named, left out: {len(uncounted)} "
+            f"({listed(uncounted, 10)}). What is detected there counts as wrong: if one of "
+            "them is a word for a category that counts, give all such words with --words "
+            "WORD=CATEGORY"
         )
+        warnings.append(Notice("categories-not-named", text, severity="note"))
     if lacking and len(lacking) < len(found_categories):
-        warnings.append(
-            Notice(
-                "categories-without-labels",
-                "detected categories that the labels do not have, left out of the mean: "
-                f"{len(lacking)} of {len(found_categories)} ({listed(lacking, 10)}). Where the "
-                "labels have other words for them, translate with --words WORD=CATEGORY, or make "
-                "several one category as the labels do (--category vehicle=car,bus,truck)",
-            )
+        text = (
+            "detected categories that the labels do not have, left out of the mean: "
+            f"{len(lacking)} of {len(found_categories)} ({listed(lacking, 10)}). Where the "
+            "labels have other words for them, translate with --words WORD=CATEGORY, or make "
+            "several one category as the labels do (--category vehicle=car,bus,truck)"
         )
+        warnings.append(Notice("categories-without-labels", text))
     else:  # the labels are of other words altogether, which `match_labels` refuses
         lacking = []
     if added and (share_words or len(added) < len(labelled)):
-        warnings.append(
-            Notice(
-                "categories-not-detected",
-                "labelled categories of which little or nothing was detected, so that their "
-                f"average precision is mostly low: {len(added)} ({listed(added, 10)}). If the "
-                "detector does not know them, name those that count with --words WORD=CATEGORY",
-            )
+        text = (
+            "labelled categories of which little or nothing was detected, so that their "
+            f"average precision is mostly low: {len(added)} ({listed(added, 10)}). If the "
+            "detector does not know them, name those that count with --words WORD=CATEGORY"
         )
+        warnings.append(Notice("categories-not-detected", text))
     else:
         added = []
     kept = [name for name in found_categories if name not in lacking]

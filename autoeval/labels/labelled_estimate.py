@@ -722,34 +722,25 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[N
     """
     warnings = []
     if k < FEWEST_LABELS:
-        warnings.append(
-            Notice(
-                "few-labels",
-                f"{counted(k, 'label')} {'is' if k == 1 else 'are'} too few for an interval of "
-                "their own: the combined estimate depends on the label-free one",
-                severity="note",
-            )
+        text = (
+            f"{counted(k, 'label')} {'is' if k == 1 else 'are'} too few for an interval of "
+            "their own: the combined estimate depends on the label-free one"
         )
+        warnings.append(Notice("few-labels", text, severity="note"))
     few = [name for name, estimates in categories.items() if not estimates.measured]
     if few and len(few) < len(categories):
-        warnings.append(
-            Notice(
-                "few-labels-of-category",
-                f"fewer than {FEWEST_HOLDING} labelled images hold {listed(few)}: these rest on "
-                "the label-free estimates and on what the labels show of the other categories. "
-                f"The labels measure {len(categories) - len(few)} of {len(categories)} categories",
-                severity="note",
-            )
+        text = (
+            f"fewer than {FEWEST_HOLDING} labelled images hold {listed(few)}: these rest on "
+            "the label-free estimates and on what the labels show of the other categories. "
+            f"The labels measure {len(categories) - len(few)} of {len(categories)} categories"
         )
+        warnings.append(Notice("few-labels-of-category", text, severity="note"))
     elif few:
-        warnings.append(
-            Notice(
-                "few-labels-of-category",
-                f"fewer than {FEWEST_HOLDING} labelled images hold an object of any category: the "
-                "result rests on the label-free estimate",
-                severity="note",
-            )
+        text = (
+            f"fewer than {FEWEST_HOLDING} labelled images hold an object of any category: the "
+            "result rests on the label-free estimate"
         )
+        warnings.append(Notice("few-labels-of-category", text, severity="note"))
     return tuple(warnings)
 
 
@@ -768,11 +759,9 @@ def warnings_of_conflict(whole: LabelEstimates) -> tuple[Notice, ...]:
     """
     if not whole.combined.conflict:
         return ()
-    return (
-        Notice(
-            "labels-contradict",
-            "the labels contradict the level of the label-free estimate, which the combined "
-            "estimate leaves out: these images are unlike those that the estimator was fitted on, "
-            "or the labels are of other images",
-        ),
+    text = (
+        "the labels contradict the level of the label-free estimate, which the combined "
+        "estimate leaves out: these images are unlike those that the estimator was fitted on, "
+        "or the labels are of other images"
     )
+    return (Notice("labels-contradict", text),)

@@ -302,22 +302,17 @@ def drawn_by_plan(
         remedy = "Plan again with a larger --n, or estimate without the plan"
         if inside.sum() < plan.n:
             remedy = "If the plan drew these images, give them the names that they have in it"
-        warnings.append(
-            Notice(
-                "images-not-planned",
-                f"labelled images that the plan did not draw, left out: {len(names)} "
-                f"({listed(names)}). {remedy}",
-                severity="note",
-            )
+        text = (
+            f"labelled images that the plan did not draw, left out: {len(names)} "
+            f"({listed(names)}). {remedy}"
         )
+        warnings.append(Notice("images-not-planned", text, severity="note"))
     if inside.sum() < plan.n:
-        warnings.append(
-            Notice(
-                "plan-incomplete",
-                f"{plan.n - int(inside.sum())} of {plan.n} planned images are not labelled: the "
-                "estimate is biased if they were skipped for what they show",
-            )
+        text = (
+            f"{plan.n - int(inside.sum())} of {plan.n} planned images are not labelled: the "
+            "estimate is biased if they were skipped for what they show"
         )
+        warnings.append(Notice("plan-incomplete", text))
         warnings += chosen_for_boxes(np.isin(plan.drawn, at), _shown(plan.found)[plan.drawn])
     kept = np.flatnonzero(inside)
     truth = subset.truth.on_images(kept)

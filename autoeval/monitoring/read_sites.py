@@ -436,13 +436,11 @@ def read_results(
     sites = {site for name in site_names for site in notes[name]["sites"]}
     gone = [site for name in notes.keys() - site_names.keys() for site in notes[name]["sites"]]
     if gone := sorted(set(gone) - sites):
-        failed.append(
-            Notice(
-                "site-without-file",
-                f"{listed(gone, most=3)}: no file is of this site any more, and no new image can "
-                "come: its state is that of the images that were read before",
-            )
+        text = (
+            f"{listed(gone, most=3)}: no file is of this site any more, and no new image can "
+            "come: its state is that of the images that were read before"
         )
+        failed.append(Notice("site-without-file", text))
     of_sites: dict[str, dict[str, float]] = {}
     for note in notes.values():
         for site in note["sites"]:

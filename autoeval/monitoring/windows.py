@@ -194,14 +194,12 @@ def time_warnings(index: pd.DataFrame, *, needed: bool) -> Iterator[Notice]:
     """
     untrue = index[index["taken_from"] == UNTRUE]
     if len(untrue):
-        yield (
-            Notice(
-                "times-untrue",
-                f"{counted(len(untrue), 'image')} with a time before 1990 or in the future, as "
-                "after a reset of the clock; taken as without a time "
-                f"({listed(untrue['name'], most=2)})",
-            )
+        text = (
+            f"{counted(len(untrue), 'image')} with a time before 1990 or in the future, as "
+            "after a reset of the clock; taken as without a time "
+            f"({listed(untrue['name'], most=2)})"
         )
+        yield Notice("times-untrue", text)
     lacking = int(index["taken"].isna().sum()) - len(untrue)
     if lacking and needed:
         yield Notice("times-missing", f"{counted(lacking, 'image')} without a time, in no window")
@@ -218,14 +216,12 @@ def time_warnings(index: pd.DataFrame, *, needed: bool) -> Iterator[Notice]:
     back = steps < -SEVERAL
     if 0 < back.sum() <= max(1, FEW_JUMPS * len(by_name)):
         first = int(back.to_numpy().argmax())
-        yield (
-            Notice(
-                "clock-jumps-back",
-                f"the clock jumps back {counted(int(back.sum()), 'time')}, first at "
-                f"{by_name['name'].iloc[first]}, by {-steps.iloc[first].to_pytimedelta()}: images "
-                "are taken in the order of the clock",
-            )
+        text = (
+            f"the clock jumps back {counted(int(back.sum()), 'time')}, first at "
+            f"{by_name['name'].iloc[first]}, by {-steps.iloc[first].to_pytimedelta()}: images "
+            "are taken in the order of the clock"
         )
+        yield Notice("clock-jumps-back", text)
 
 
 def silent_sites(images_of: Mapping[str, pd.DataFrame], by: str) -> Iterator[Notice]:

@@ -209,33 +209,27 @@ def another_scale(boxes: Boxes, floor: float, highest: float) -> Iterator[Notice
     low, high = sorted((max(boxes.floor, NO_LOWER), max(floor, NO_LOWER)))
     another = high > (ANOTHER_FLOOR if len(boxes) >= ENOUGH_BOXES else OF_FEW_BOXES) * low
     if another and high > SCORE_THR:
-        yield (
-            Notice(
-                "another-threshold",
-                f"the lowest score is {boxes.floor:.3g}, in the fit it was {floor:.3g}: "
-                "export both with one threshold, or the scores do not compare",
-            )
+        text = (
+            f"the lowest score is {boxes.floor:.3g}, in the fit it was {floor:.3g}: "
+            "export both with one threshold, or the scores do not compare"
         )
+        yield Notice("another-threshold", text)
     elif another and len(boxes) >= ENOUGH_BOXES:
-        yield (
-            Notice(
-                "another-threshold",
-                f"the lowest score is {boxes.floor:.2g}, in the fit it was {floor:.2g}: another "
-                "threshold does no harm there, but scores on another scale (another temperature, "
-                "another version of the detector) are misread",
-            )
+        text = (
+            f"the lowest score is {boxes.floor:.2g}, in the fit it was {floor:.2g}: another "
+            "threshold does no harm there, but scores on another scale (another temperature, "
+            "another version of the detector) are misread"
         )
+        yield Notice("another-threshold", text)
     highest_here = float(boxes.scores.max(initial=0.0))
     low, high = sorted((highest_here, highest))
     if highest and low < ANOTHER_TOP * high and len(boxes) >= ENOUGH_BOXES:
-        yield (
-            Notice(
-                "another-scale",
-                f"the highest score is {highest_here:.2f}, in the fit it was {highest:.2f}: "
-                "unless the detector is sure of nothing in one of them, its scores are on "
-                "another scale here and are misread",
-            )
+        text = (
+            f"the highest score is {highest_here:.2f}, in the fit it was {highest:.2f}: "
+            "unless the detector is sure of nothing in one of them, its scores are on "
+            "another scale here and are misread"
         )
+        yield Notice("another-scale", text)
 
 
 def unseen_share(boxes: Boxes, fit_floor: float | None = None) -> float:
@@ -302,15 +296,13 @@ def unseen_warning(share: float, *, difference: bool = False) -> tuple[Notice, .
     effect = "is wider by that share of how far accuracies differ"
     if difference:
         effect = "of a difference is wider only where the boxes of both detectors disagree more"
-    return (
-        Notice(
-            "low-scores-missing",
-            f"{share:.0%} of the confidence that scores read (.05 to .3) is not in these "
-            "predictions or in those of the fit: low scores or all but the best boxes were left "
-            "out, or all scores are high or equal, or say little of which boxes are right. The "
-            f"interval {effect}; export all boxes from .01 on",
-        ),
+    text = (
+        f"{share:.0%} of the confidence that scores read (.05 to .3) is not in these "
+        "predictions or in those of the fit: low scores or all but the best boxes were left "
+        "out, or all scores are high or equal, or say little of which boxes are right. The "
+        f"interval {effect}; export all boxes from .01 on"
     )
+    return (Notice("low-scores-missing", text),)
 
 
 def check_floor(
@@ -471,14 +463,12 @@ def unlike_fit(
         signs.append(f"{site.overlapping:.0%} overlap another, {overlapping:.0%} in the fit")
     if not signs:
         return ()
-    return (
-        Notice(
-            "confident-boxes-unlike-fit",
-            f"of {site.n} boxes over {SURE:g} {'; '.join(signs)}: does the detector find objects "
-            "here that are not there? If so, estimates without labels are too high, and 20 "
-            "labelled images give the right number (`autoeval label plan`)",
-        ),
+    text = (
+        f"of {site.n} boxes over {SURE:g} {'; '.join(signs)}: does the detector find objects "
+        "here that are not there? If so, estimates without labels are too high, and 20 "
+        "labelled images give the right number (`autoeval label plan`)"
     )
+    return (Notice("confident-boxes-unlike-fit", text),)
 
 
 def overlaps_of(boxes: Boxes) -> tuple[int, ...]:

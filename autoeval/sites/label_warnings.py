@@ -149,18 +149,15 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     exchanged = [_n_on_labels(sure, truth, images, turn) for turn in turns]
     if n_right > max(exchanged):
         return ()
-    return (
-        Notice(
-            "labels-of-other-images",
-            f"Labels and boxes do not belong together: of the {n} most confident boxes on "
-            f"{len(images)} labelled images {n_right} lie on a labelled object (IoU .5), and "
-            f"up to {max(exchanged)} do when images exchange their labels. Are the labels of these "
-            "images, in pixels of them at this size, and do image ids or file names mean the same "
-            "in both? If so, the detector finds nothing of what is labelled here, and its accuracy "
-            "is near 0",
-            severity="refused",
-        ),
+    text = (
+        f"Labels and boxes do not belong together: of the {n} most confident boxes on "
+        f"{len(images)} labelled images {n_right} lie on a labelled object (IoU .5), and "
+        f"up to {max(exchanged)} do when images exchange their labels. Are the labels of these "
+        "images, in pixels of them at this size, and do image ids or file names mean the same "
+        "in both? If so, the detector finds nothing of what is labelled here, and its accuracy "
+        "is near 0"
     )
+    return (Notice("labels-of-other-images", text, severity="refused"),)
 
 
 def lie_elsewhere(boxes: Boxes, other_boxes: Boxes) -> bool:
@@ -195,14 +192,12 @@ def reference_elsewhere(boxes: Boxes, reference: Boxes) -> tuple[Notice, ...]:
     """
     if not lie_elsewhere(boxes, reference):
         return ()
-    return (
-        Notice(
-            "reference-elsewhere",
-            "boxes of both detectors lie on each other no more often than on those of other "
-            "images: are they of the same images, in pixels of one size, and do image ids mean the "
-            "same? Else the estimate is too low",
-        ),
+    text = (
+        "boxes of both detectors lie on each other no more often than on those of other "
+        "images: are they of the same images, in pixels of one size, and do image ids mean the "
+        "same? Else the estimate is too low"
     )
+    return (Notice("reference-elsewhere", text),)
 
 
 def of_other_size(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
@@ -245,13 +240,16 @@ def of_other_size(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
         for labelled, image in different[:3]
     ]
     same = f", {ratio:g} times as wide" if n_so == len(different) else ""
+    text = (
+        f"In {len(different)} of {len(pairs)} labelled images the labels state another size "
+        f"than that of the image{same} ({listed(examples)}). Expected labels in pixels of the "
+        "images that the detector saw: multiply their boxes by the ratio of the sizes, or "
+        "correct the width and height of the images"
+    )
     return (
         Notice(
             "labels-of-other-size",
-            f"In {len(different)} of {len(pairs)} labelled images the labels state another size "
-            f"than that of the image{same} ({listed(examples)}). Expected labels in pixels of the "
-            "images that the detector saw: multiply their boxes by the ratio of the sizes, or "
-            "correct the width and height of the images",
+            text,
             severity="refused" if len(different) > MOST_IMAGES * len(pairs) else "warning",
         ),
     )
@@ -339,15 +337,13 @@ def exchanged_words(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
         for k in often
         if n_boxes[k]
     ]
-    return (
-        Notice(
-            "words-exchanged",
-            f"of {len(on_label)} confident boxes on labelled objects {len(right)} have the word of "
-            f"the label, and most others lie on one other word each: {', '.join(pairs)}. Do "
-            "category numbers count from 0 in one file and from 1 in the other? Write the word of "
-            "each box as 'category', or give the words with --names FILE",
-        ),
+    text = (
+        f"of {len(on_label)} confident boxes on labelled objects {len(right)} have the word of "
+        f"the label, and most others lie on one other word each: {', '.join(pairs)}. Do "
+        "category numbers count from 0 in one file and from 1 in the other? Write the word of "
+        "each box as 'category', or give the words with --names FILE"
     )
+    return (Notice("words-exchanged", text),)
 
 
 def unlabelled_objects(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
@@ -373,14 +369,12 @@ def unlabelled_objects(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     n_odd = len(sure) - len(np.unique(rows))
     if n_odd < FEWEST_ODD or n_odd <= MANY_UNLABELLED * len(sure):
         return ()
-    return (
-        Notice(
-            "objects-unlabelled",
-            f"{n_odd} of the {len(sure)} most confident boxes are on no labelled object: are "
-            "objects left unlabelled, or are the labels of other images? If not, the detector is "
-            "wrong here where it is surest",
-        ),
+    text = (
+        f"{n_odd} of the {len(sure)} most confident boxes are on no labelled object: are "
+        "objects left unlabelled, or are the labels of other images? If not, the detector is "
+        "wrong here where it is surest"
     )
+    return (Notice("objects-unlabelled", text),)
 
 
 def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
@@ -406,14 +400,12 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     if n_odd < FEWEST_ODD or n_odd <= MANY_ELSEWHERE * len(common_cells):
         return ()
     units = "images" if n_categories == 1 else "pairs of image and category"
-    return (
-        Notice(
-            "labels-elsewhere",
-            f"in {n_odd} of {len(common_cells)} {units} with labels and confident boxes, no box "
-            "overlaps a label: do some labels belong to other images, or are their boxes drawn "
-            "elsewhere?",
-        ),
+    text = (
+        f"in {n_odd} of {len(common_cells)} {units} with labels and confident boxes, no box "
+        "overlaps a label: do some labels belong to other images, or are their boxes drawn "
+        "elsewhere?"
     )
+    return (Notice("labels-elsewhere", text),)
 
 
 def unseen_by_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
@@ -446,15 +438,13 @@ def unseen_by_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
         return ()
     if n_many < max(n_few, FEWEST_IMAGES):
         return ()
-    return (
-        Notice(
-            "images-not-covered",
-            f"{n_none} of {n} images with {SEVERAL} labelled objects or more have no box, "
-            f"{n_few} have few, and {n_many} have many: was the detector run on all of them? Their "
-            "objects count as missed. If it was not, give a list (--images) and labels of the "
-            "images that it has seen",
-        ),
+    text = (
+        f"{n_none} of {n} images with {SEVERAL} labelled objects or more have no box, "
+        f"{n_few} have few, and {n_many} have many: was the detector run on all of them? Their "
+        "objects count as missed. If it was not, give a list (--images) and labels of the "
+        "images that it has seen"
     )
+    return (Notice("images-not-covered", text),)
 
 
 def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
@@ -486,14 +476,12 @@ def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     if not odd.any():
         return ()
     right, down = median
-    return (
-        Notice(
-            "labels-displaced",
-            f"labelled boxes lie {right:+.1f} px (to the right) and {down:+.1f} px (down) of the "
-            f"detector's, median of {n_pairs} pairs: are labels and predictions of images of one "
-            "size and crop?",
-        ),
+    text = (
+        f"labelled boxes lie {right:+.1f} px (to the right) and {down:+.1f} px (down) of the "
+        f"detector's, median of {n_pairs} pairs: are labels and predictions of images of one "
+        "size and crop?"
     )
+    return (Notice("labels-displaced", text),)
 
 
 def resized_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
@@ -521,15 +509,13 @@ def resized_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     if not odd.all() or median.prod() < 0:
         return ()
     wide, high = np.exp(median)
-    return (
-        Notice(
-            "labels-resized",
-            f"labelled boxes are {wide:.2f} times as wide and {high:.2f} times as high as the "
-            f"detector's, median of {len(logs)} pairs: are objects labelled "
-            f"{'tighter' if wide < 1 else 'looser'} than where the detector was trained? A fit "
-            "then expects such an accuracy at other sites, too",
-        ),
+    text = (
+        f"labelled boxes are {wide:.2f} times as wide and {high:.2f} times as high as the "
+        f"detector's, median of {len(logs)} pairs: are objects labelled "
+        f"{'tighter' if wide < 1 else 'looser'} than where the detector was trained? A fit "
+        "then expects such an accuracy at other sites, too"
     )
+    return (Notice("labels-resized", text),)
 
 
 def _paired(boxes: Boxes, truth: Boxes) -> tuple[np.ndarray, np.ndarray]:
@@ -751,12 +737,10 @@ def overconfident(ranked: Sequence[RankedDetections]) -> tuple[Notice, ...]:
     error = np.sqrt(confidence * (1 - confidence) / n_boxes)
     if confidence - precision <= max(TOO_CONFIDENT, 2 * error):
         return ()
-    return (
-        Notice(
-            "overconfident",
-            f"{precision:.0%} of the {n_boxes} boxes over {CONFIDENT} are true positives (IoU .5), "
-            f"while their mean score is {confidence:.2f}: do the labels miss objects, or are they "
-            "drawn elsewhere, or of other images? If not, the detector is overconfident, and "
-            "its scores cannot be relied on",
-        ),
+    text = (
+        f"{precision:.0%} of the {n_boxes} boxes over {CONFIDENT} are true positives (IoU .5), "
+        f"while their mean score is {confidence:.2f}: do the labels miss objects, or are they "
+        "drawn elsewhere, or of other images? If not, the detector is overconfident, and "
+        "its scores cannot be relied on"
     )
+    return (Notice("overconfident", text),)

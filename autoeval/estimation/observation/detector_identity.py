@@ -69,15 +69,12 @@ def identity_warnings(detector: object) -> tuple[Notice, ...]:
     if is_identified(detector):
         return ()
     name = getattr(detector, "name", "the detector")
-    return (
-        Notice(
-            "detector-not-identified",
-            f"{name} states neither its weights nor settings, so nobody can check that it is the "
-            "detector that the estimator was fitted with: pass BlackBoxDetector(..., "
-            "weights=PATH) and fit again",
-            severity="note",
-        ),
+    text = (
+        f"{name} states neither its weights nor settings, so nobody can check that it is the "
+        "detector that the estimator was fitted with: pass BlackBoxDetector(..., "
+        "weights=PATH) and fit again"
     )
+    return (Notice("detector-not-identified", text, severity="note"),)
 
 
 def refuse_differences(

@@ -666,11 +666,9 @@ def unknown_sizes(boxes: Boxes) -> tuple[Notice, ...]:
     ]
     if not unknown:
         return ()
-    return (
-        Notice(
-            "image-sizes-unknown",
-            f"height and width of {len(unknown)} of {np.count_nonzero(n_boxes)} images with boxes "
-            f"are unknown ({listed(unknown, 3)}): how large boxes are relative to these images is "
-            "not used. Name the folder of the images, or list them in a COCO file with sizes",
-        ),
+    text = (
+        f"height and width of {len(unknown)} of {np.count_nonzero(n_boxes)} images with boxes "
+        f"are unknown ({listed(unknown, 3)}): how large boxes are relative to these images is "
+        "not used. Name the folder of the images, or list them in a COCO file with sizes"
     )
+    return (Notice("image-sizes-unknown", text),)

@@ -267,11 +267,9 @@ def shared_with_sources(seed_sets: Iterable[SeedSet], files: Sequence[Path]) -> 
         same = same_content(files, [record.path for record in seed_set.images])
         if same:
             names = printable(listed([path.name for path in same]))
-            yield (
-                Notice(
-                    "images-of-the-fit",
-                    f"{len(same)} of {len(files)} new images are images of source {seed_set.name} "
-                    f"({names}), on which the estimator was fitted: how well it does there says "
-                    "nothing about a new site",
-                )
+            text = (
+                f"{len(same)} of {len(files)} new images are images of source {seed_set.name} "
+                f"({names}), on which the estimator was fitted: how well it does there says "
+                "nothing about a new site"
             )
+            yield Notice("images-of-the-fit", text)

@@ -325,14 +325,11 @@ def _mapped(
     ]
     if n_unmapped:
         counts = [f"{category} {n}" for category, n in n_unmapped.most_common()]
-        warnings.append(
-            Notice(
-                "categories-not-mapped",
-                f"boxes of categories that the mapping lacks, left out: {n_unmapped.total()} "
-                f"({listed(counts, most=10)})",
-                severity="note",
-            )
+        text = (
+            f"boxes of categories that the mapping lacks, left out: {n_unmapped.total()} "
+            f"({listed(counts, most=10)})"
         )
+        warnings.append(Notice("categories-not-mapped", text, severity="note"))
     return kept
 
 
