@@ -142,7 +142,7 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
     bad = unread("CSV of boxes", "lines")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
+            rows = csv.DictReader(file, skipinitialspace=True)
             header = [name.strip().lower() for name in rows.fieldnames or ()]
             rows.fieldnames = header
             name, word = _column(path, header, _CSV_FILE), _column(path, header, _CSV_CLASS)

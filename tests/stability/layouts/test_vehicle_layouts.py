@@ -188,8 +188,10 @@ def test_a_frame_that_cannot_be_read_does_not_become_empty(detrac):
     assert labels.unlabelled == ("MVI_1/img00003.jpg", "MVI_2/img00001.jpg")
 
 
-def test_self_driving_cars(write):
+@pytest.mark.parametrize("comma", [",", ", "])  # the blank was part of the word
+def test_self_driving_cars(write, comma):
     rows = "frame,xmin,xmax,ymin,ymax,class_id\na.jpg,1,11,2,8,1\na.jpg,0,4,0,4,3\nb.jpg,1,2,1,2,2"
+    rows = rows.replace(",", comma)
     folder = write({f"images/{name}.jpg": IMAGE for name in "abc"} | {"labels_train.csv": rows})
     labels = load_labels(folder / "labels_train.csv", layout="box_csv")
     expected = [
