@@ -20,6 +20,7 @@ from autoeval.accuracy.measures import RankedDetections
 from autoeval.boxes import BEYOND, Boxes, over_threshold, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
+from autoeval.io.labels.content import EVERYWHERE
 from autoeval.io.predictions.covered_images import LOW_FLOOR
 from autoeval.words import Notice, listed
 
@@ -140,6 +141,12 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
         One that refuses, or none; none with fewer than `FEWEST_LABELLED` labelled images or
         `FEWEST_SUREST` such boxes.
     """
+    over_image = truth.crowd & (truth.boxes[:, 0] <= EVERYWHERE[0])
+    if over_image.any():  # of categories that nobody looked for there, which would hold every box
+        n_categories = len(truth.categories)
+        unchecked = (truth.image * n_categories + truth.label)[over_image]
+        boxes = boxes.where(~np.isin(boxes.image * n_categories + boxes.label, unchecked))
+        truth = truth.where(~over_image)
     images = np.unique(truth.image[~truth.crowd])
     sure = _surest(boxes, truth, over=CONFIDENT, images=images)
     n, n_right = len(sure), _n_on_labels(sure, truth, images)

@@ -106,6 +106,26 @@ def test_one_detector_of_two_that_lies_on_the_labels_is_enough():
     assert check_labels(truth, [other, boxes]) == ()
 
 
+def test_labels_of_other_images_are_refused_where_they_say_what_was_looked_for():
+    """As those of LVIS: an area over the whole image, of another category, held every box."""
+    truth, boxes = checked_world()
+    place, label = np.arange(N_IMAGES), np.ones(N_IMAGES, int)
+    everywhere = np.tile([-1e6, -1e6, 1e6, 1e6], (N_IMAGES, 1))
+    areas = Boxes(images(), ("car", "dog"), place, label, everywhere, crowd=label > 0)
+    dogs = Boxes(images(), ("car", "dog"), place, label, boxes.boxes + 300, np.full(N_IMAGES, 0.99))
+
+    def both(cars, others):
+        columns = ("image", "label", "boxes", "scores", "crowd")
+        return replace(
+            others, **{c: np.concatenate([getattr(cars, c), getattr(others, c)]) for c in columns}
+        )
+
+    sound, found = both(truth, areas), both(boxes, dogs)
+    assert of_other_images(found, sound) == ()
+    (notice,) = of_other_images(found, both(exchanged(truth), areas))
+    assert notice.code == "labels-of-other-images"
+
+
 @pytest.mark.parametrize("factor", [2, 0.5])
 def test_labels_of_resized_images(factor):
     truth, boxes = checked_world()
