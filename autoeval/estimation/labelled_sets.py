@@ -38,7 +38,6 @@ from autoeval.io.predictions.covered_images import (
 from autoeval.io.predictions.reading import NoBoxError, unknown_sizes
 from autoeval.io.tasks.seed_set import thinned
 from autoeval.io.tasks.task import Task
-from autoeval.labels.labelled_categories import categories_with_a_box
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import (
     ConfidentBoxes,
@@ -348,7 +347,8 @@ def _with_files(
         )
         mismatch = (*mismatch, Notice("other-words", text))
     known_or_named = found.union(label_words or content.categories, run.categories if run else ())
-    labelled_words = categories_with_a_box(content, site.boxes)
+    labelled_words = np.unique(content.boxes.category[~content.boxes.iscrowd]).tolist()
+    labelled_words = [content.boxes.categories[k] for k in labelled_words]
     if unnamed := [word for word in labelled_words if word not in known_or_named]:
         text = (
             "labelled categories that are neither named nor words of the detector, left out: "
