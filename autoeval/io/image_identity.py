@@ -601,6 +601,7 @@ class _Matching:
         self.named, self.known, self.index = named, known, index
         self.rules = [""] * len(index)
         self.candidates: dict[int, list[int]] = {}
+        self.ends: dict[tuple[str, str], int] = {}  # folders in common of two, -1 where apart
         words = named.split_words
         self.same_words = bool(words) and bool(words & known.split_words)
 
@@ -660,31 +661,39 @@ class _Matching:
         """Return those of some known images whose paths end most like that of an image."""
         image_id = self.named.image_id[k]
         path = self.named.file_name[k] or image_id or ""
-        places = [place for place in places if not self._apart(path, place)]
+        folder, ends = path.rpartition("/")[0], dict[int, int]()
+        for place in places:
+            pair = folder, (self.known.file_name[place] or "").rpartition("/")[0]
+            if pair not in self.ends:  # frames of many cameras have equal names, and few folders
+                self.ends[pair] = -1 if self._apart(*pair) else _common_end(*pair)
+            if self.ends[pair] >= 0:
+                ends[place] = self.ends[pair]
+        places = list(ends)
         words = splits_of(path)
         if self.same_words and words:
             splits = {place: self.known.splits(place) for place in places}
             places = [place for place in places if not splits[place] or splits[place] & words]
         if len(places) < 2:
             return places
-        ends = [_common_end(path, self.known.file_name[place] or "") for place in places]
-        nearest = [place for place, n in zip(places, ends, strict=True) if n == max(ends)]
+        most = max(ends[place] for place in places)
+        nearest = [place for place in places if ends[place] == most]
         if len({self.known.file_name[place] for place in nearest}) == 1:  # one file, listed twice
             own = [place for place in nearest if self.known.image_id[place] == image_id]
             return own or nearest
         return nearest
 
-    def _apart(self, path: str, place: int) -> bool:
-        """Whether the folder of a path, or that of a known image, is one that the other side has.
+    def _apart(self, folder: str, known: str) -> bool:
+        """Whether the folder of an image, or that of a known one, is one that the other side has.
 
         With ``cam1/7.jpg`` and ``cam2/7.jpg`` on one side, that of the other side in ``cam1`` is
         not ``cam2/7.jpg``.
         """
-        known = self.known.file_name[place] or ""
-        n = _common_end(path, known)
-        if n == min(path.count("/"), known.count("/")):  # one of them may be relative to a folder
+        n = _common_end(folder, known)
+        parts, known_parts = folder.split("/"), known.split("/")
+        # one of them may be relative to a folder
+        if not folder or not known or n == min(len(parts), len(known_parts)):
             return False
-        end, known_end = ("/".join(name.split("/")[-n - 2 : -1]) for name in (path, known))
+        end, known_end = "/".join(parts[-n - 1 :]), "/".join(known_parts[-n - 1 :])
         return end in self.known.folder_ends or known_end in self.named.folder_ends
 
     def place_by_the_others(self) -> None:
@@ -834,6 +843,7 @@ def _splits(folder: str) -> frozenset[str]:
 
 
 def _common_end(a: str, b: str) -> int:
-    """Count the folders that two paths have in common at their ends."""
-    pairs = zip(reversed(a.split("/")[:-1]), reversed(b.split("/")[:-1]), strict=False)
-    return next((n for n, (x, y) in enumerate(pairs) if x != y), min(a.count("/"), b.count("/")))
+    """Count the parts that two folders have in common at their ends."""
+    parts, others = (folder.split("/")[::-1] if folder else [] for folder in (a, b))
+    pairs = zip(parts, others, strict=False)
+    return next((n for n, (x, y) in enumerate(pairs) if x != y), min(len(parts), len(others)))

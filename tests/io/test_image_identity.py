@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from autoeval.boxes import LabelledImage
+from autoeval.io import image_identity
 from autoeval.io.image_identity import AMBIGUOUS, MISSING, Named, match_images
 
 HASH = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
@@ -284,3 +286,20 @@ def test_folders_in_addresses_of_local_files_tell_images_of_one_name_apart():
     address = "/data/local-files/?d=frames%2F{}%2Fa%20b.jpg"
     named = [Named(None, address.format(folder)) for folder in folders]
     assert match_images(named, known(*(f"{f}/a b.jpg" for f in folders))).index.tolist() == [0, 1]
+
+
+def test_folders_of_equal_names_are_compared_once(monkeypatch):
+    """8,000 frames of 80 cameras, of which none was known, took 20 s before they were refused."""
+    compared, common_end = Counter(), image_identity._common_end
+
+    def counted(*folders):
+        compared[folders] += 1
+        return common_end(*folders)
+
+    monkeypatch.setattr(image_identity, "_common_end", counted)
+    of_cameras = [f"cam{k}/{n}.jpg" for k in range(4) for n in range(5)]
+    found = match_images(
+        names(*(name.replace("cam", "x") for name in of_cameras)), known(*of_cameras)
+    )
+    assert set(found.index.tolist()) == {AMBIGUOUS}
+    assert len(compared) == 16 and max(compared.values()) == 2
