@@ -25,7 +25,7 @@ IN_NAME = "name"
 LISTED = "listed"
 NOWHERE = "none"
 UNTRUE = "untrue"
-EARLIEST = datetime(1990, 1, 1)
+EARLIEST = datetime(2001, 1, 1)  # clocks that were reset begin at 1970, 1980 or 2000
 DIGITS = {"Y": r"\d{4}", "j": r"\d{3}", "f": r"\d{1,6}", **dict.fromkeys("mdHMSy", r"\d{2}")}
 """Directives of a form of times in names, and their digits: without words, and so without %I, which
 is the morning or the afternoon by %p."""
@@ -101,7 +101,7 @@ class Clock:
             By the camera's clock, without a time zone; None where there is none.
         source : str
             ``"exif"``, ``"file"``, ``"name"`` or ``"listed"``; ``"none"`` without a time, and
-            ``"untrue"`` where it is before 1990 or in the future, as that of a camera whose clock
+            ``"untrue"`` where it is before 2001 or in the future, as that of a camera whose clock
             was reset.
         """
         if self.source not in (AUTO, EXIF, FILE):
@@ -195,7 +195,7 @@ def time_warnings(index: pd.DataFrame, *, needed: bool) -> Iterator[Notice]:
     untrue = index[index["taken_from"] == UNTRUE]
     if len(untrue):
         text = (
-            f"{counted(len(untrue), 'image')} with a time before 1990 or in the future, as "
+            f"{counted(len(untrue), 'image')} with a time before 2001 or in the future, as "
             "after a reset of the clock; taken as without a time "
             f"({listed(untrue['name'], most=2)})"
         )
