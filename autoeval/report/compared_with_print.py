@@ -51,6 +51,18 @@ def chapters_values(chapters: Sequence[Chapter]) -> dict[str, Any]:
     return {key: value for chapter in chapters for key, value in chapter.to_dict().items()}
 
 
+def not_as_printed(*parts: str) -> str:
+    """Say in what our side differs from print; empty where nothing does.
+
+    Parameters
+    ----------
+    *parts : str
+        Empty ones are left out.
+    """
+    reasons = [part for part in parts if part]
+    return f"NOT AS PRINTED: {', '.join(reasons)}" if reasons else ""
+
+
 @dataclass(frozen=True)
 class ComparedWithPrint:
     """A printed table, and what we get.

@@ -30,12 +30,11 @@ from autoeval.counting.reproduce.printed_grid import (
     Own,
     available_rows,
     compare_with_print,
-    not_as_printed,
     printed_name,
 )
 from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
-from autoeval.report.compared_with_print import ComparedWithPrint
+from autoeval.report.compared_with_print import ComparedWithPrint, not_as_printed
 from autoeval.report.page import Table
 from autoeval.runtime.files import PathLike
 from autoeval.words import listed

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting import mode_line
-from autoeval.report.compared_with_print import ComparedWithPrint
+from autoeval.report.compared_with_print import ComparedWithPrint, not_as_printed
 from autoeval.report.page import Block, Chart, Heading, Table, Text
 from autoeval.runtime.files import plain
 
@@ -93,18 +93,6 @@ def printed_name(name: str, printed: Iterable[str]) -> str:
     """
     plain = {"".join(filter(str.isalnum, model.lower())): model for model in printed}
     return plain.get("".join(filter(str.isalnum, name.lower())), name)
-
-
-def not_as_printed(*parts: str) -> str:
-    """Say in what our side differs from print; empty where nothing does.
-
-    Parameters
-    ----------
-    *parts : str
-        Empty ones are left out.
-    """
-    reasons = [part for part in parts if part]
-    return f"NOT AS PRINTED: {', '.join(reasons)}" if reasons else ""
 
 
 def available_rows(entry: Mapping[str, Any], figures: Own) -> str:

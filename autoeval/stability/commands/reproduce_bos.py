@@ -263,7 +263,7 @@ def _cost(
 
 
 def _differs(options: Mapping[str, Any]) -> str:
-    """Say by which options our side is not what was printed; empty for none."""
+    """Say in what the options make our side differ from print; empty for none."""
     released = options.get("mode", PAPER) == RELEASED
     names = [name for name in CHANGES if not (released and name in ("preset", "metaset"))]
     given = {name: options.get(name) for name in names}
@@ -272,7 +272,11 @@ def _differs(options: Mapping[str, Any]) -> str:
         for name, value in given.items()
         if not (value is None or value is False or value == PRINTED.get(name))
     ]
-    return ", ".join([*(["cars and sample sets as in the authors' code"] * released), *changed])
+    if released:
+        changed.insert(0, "cars and sample sets as in the authors' code")
+    if instead := stand_in(options):
+        changed.insert(0, f"own figures are those of {instead}")
+    return ", ".join(changed)
 
 
 def _tables(
@@ -311,14 +315,14 @@ def _figures(
     """Compare what the paper states of each figure with what was measured."""
     from autoeval.stability.reproduce.side_by_side import own_figure
 
-    instead, differs = stand_in(options), _differs(options)
+    instead = stand_in(options)
     chapters: list[Chapter] = []
     for figure in figures:
         measured: Mapping[Key, Any] = boxes if figure.needs_boxes else scores
         seen_by_detector = {
             alias: content for (alias, task), content in measured.items() if task == figure.task
         }
-        marks = data[figure.task].marks(instead, differs)
+        marks = data[figure.task].marks(_differs(options))
         chapters.append(own_figure(figure, seen_by_detector, marks=marks, instead=instead))
     return chapters
 

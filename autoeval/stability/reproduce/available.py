@@ -10,10 +10,10 @@ from typing import Any
 from autoeval.io.tasks.inspection import Examined, load_each
 from autoeval.io.tasks.seed_set import SeedSet, thinned
 from autoeval.io.tasks.task import Task
+from autoeval.report.compared_with_print import not_as_printed
 from autoeval.report.page import Block, Heading, Text
 from autoeval.runtime.progress import duration
 from autoeval.stability.metasets.recipe import MetaSetConfig, draw_recipes, own_images
-from autoeval.stability.reproduce.side_by_side import not_as_printed
 from autoeval.words import counted
 
 
@@ -45,20 +45,16 @@ class AvailableData:
         """Those that cannot."""
         return [source for source in self.sources if source.seed_set is None]
 
-    def marks(self, instead: str = "", differs: str = "") -> str:
-        """Say in what figures of these sources, by another detector, are not those in print.
+    def marks(self, differs: str = "") -> str:
+        """Say in what figures of these sources are not those in print.
 
         Parameters
         ----------
-        instead : str
-            The detector that stands in for those in print.
         differs : str
             In what else ours is not what was printed.
         """
         n, n_there = len(self.sources), len(self.seed_sets)
-        return not_as_printed(
-            instead, differs, [f"{n_there} of {n} sources"] if n_there < n else []
-        )
+        return not_as_printed(differs, f"{n_there} of {n} sources" if n_there < n else "")
 
     def lines(self) -> list[str]:
         """Say of each source what there is, and of a missing one where it is had."""

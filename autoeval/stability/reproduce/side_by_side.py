@@ -13,7 +13,7 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import sources, stack_categories
 from autoeval.estimation.protocol import LeaveOneSourceOut
-from autoeval.report.compared_with_print import ComparedWithPrint
+from autoeval.report.compared_with_print import ComparedWithPrint, not_as_printed
 from autoeval.report.page import Block, Chart, Heading, Text
 from autoeval.runtime.files import read_paper
 from autoeval.stability.dropout_search.search import NestedTables
@@ -105,7 +105,7 @@ class SideBySide:
             n = 0 if table is None else len(sources(table))
             if n < self.n_sources:
                 partial.append(f"{self.instead or detector} on {n} of {self.n_sources} sources")
-        return not_as_printed(self.instead, self.differs, partial)
+        return not_as_printed(self.differs, *partial)
 
     def section(self) -> ComparedWithPrint:
         """Return it for a report."""
@@ -436,23 +436,6 @@ def load_printed(paper: str, names: Sequence[str] = ()) -> Printed:
         fields: dict[str, Any] = {**entry, "columns": columns}
         printed_tables.append(PrintedTable(name, **fields))
     return Printed(tuple(printed_tables), downloads)
-
-
-def not_as_printed(instead: str, differs: str, partial: Sequence[str]) -> str:
-    """Say in what own figures are of another detector or of part of the data; empty where none.
-
-    Parameters
-    ----------
-    instead : str
-        The detector that stands in for those in print.
-    differs : str
-        In what else ours is not what was printed.
-    partial : sequence of str
-        What part of the data each figure is of.
-    """
-    stand_in = f"own figures are those of {instead}" if instead else ""
-    parts = [*filter(None, (stand_in, differs)), *partial]
-    return f"NOT AS PRINTED: {', '.join(parts)}" if parts else ""
 
 
 @dataclass(frozen=True)
