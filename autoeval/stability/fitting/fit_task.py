@@ -157,12 +157,12 @@ def fit_task(
         of_sets = list(dict.fromkeys([*of_sets, *notices, *looks.warnings]))
     for method in published:
         seen, held_out = dict(context), _held_out(result.cross_validation, method)
-        if looks is not None:
-            useless = worse_than_constant(held_out)
-            repeated = (*looks.warnings, *useless, *_of_two_lines(table, method, target))
-            seen["boxes"] = replace(looks, warnings=repeated).to_dict()
         estimator = PublishedEstimator(method, target=target)
         try:
+            if looks is not None:
+                useless = worse_than_constant(held_out)
+                repeated = (*looks.warnings, *useless, *_of_two_lines(table, method, target))
+                seen["boxes"] = replace(looks, warnings=repeated).to_dict()
             fitted[method] = estimator.fit(
                 table,
                 context=seen,

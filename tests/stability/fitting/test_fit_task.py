@@ -358,3 +358,12 @@ def test_the_pass_has_the_dropout_that_another_method_reads(detector, task, tmp_
     other = fitted.predict_others(estimate.site)["bos"]
     assert (other.value, other.std) == (alone.value, alone.std)
     assert estimate.value == pytest.approx(fitted.table_.groupby("source")["mAP"].first().mean())
+
+
+def test_a_second_method_whose_score_there_is_not_is_a_note(detector, task, tmp_path):
+    """Also where the labels are enough for the default, whose checks of boxes it repeats."""
+    fitted = fit(detector, task, tmp_path / "work", methods=["bos", "fd"])
+    assert fitted.looks_ is not None
+    assert fitted.method == "bos" and not fitted.fit_result_.compared
+    lost = [w for w in fitted.fit_result_.warnings if w.code == "not-evaluated"]
+    assert [warning.split()[0] for warning in lost] == ["fd", "fd"]  # evaluated, and fitted
