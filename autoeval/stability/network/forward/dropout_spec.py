@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -67,9 +68,9 @@ class DropoutSpec:
 
 def _sorted_stages(stages: Iterable[int]) -> tuple[int, ...]:
     try:
-        return tuple(sorted(int(stage) for stage in stages))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Expected dropout `stages` as numbers, got {stages!r}.") from error
+        return tuple(sorted(map(operator.index, stages)))
+    except TypeError as error:
+        raise InputError(f"Expected dropout `stages` as whole numbers, got {stages!r}.") from error
 
 
 def write_dropout_config(

@@ -30,7 +30,7 @@ def test_spec_is_sorted_and_hashable():
     ("name", "values"),
     [
         ("position", ["inside"]),
-        ("stages", [(), (4,), (-1,), (1, 1), "ab", 1]),
+        ("stages", [(), (4,), (-1,), (1, 1), "ab", "12", (1, 2.5), 1]),
         ("rate", [1.0, -0.1, float("nan")]),
     ],
 )
