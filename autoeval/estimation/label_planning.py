@@ -692,7 +692,7 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
     if later:
         return f"{len(planned_names)} images, not {len(planned_names | later)}"
     wanted = sorted(site.boxes.categories) if site.named else []
-    planned = sorted(plan.found.categories) if plan.named else []
+    planned = sorted(plan.all_categories) if plan.named else []
     if wanted != planned:
         return f"{_categories(planned)}, not {_categories(wanted)}"
     if plan.known != site.known:

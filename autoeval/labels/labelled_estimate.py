@@ -635,8 +635,7 @@ def labels_of_plan(labels: LabelSet, plan: LabelPlan, words: Mapping[str, str] |
     InputError
         As `labels_on`.
     """
-    rest = () if plan.rest is None else plan.rest.categories
-    plan_words = [*(words or (*plan.found.categories, *rest))]
+    plan_words = [*(words or plan.all_categories)]
     over = plan.score_thr if plan.cut else None
     labels = labels_on(labels, plan.found.images, plan_words, over)
     if words or not plan.detector_words:
@@ -677,7 +676,7 @@ def labelled_part(
         As `match_labels` and `drawn_by_plan`.
     """
     if words:  # categories that are spelt otherwise than those of the plan
-        names = [*plan.found.categories, *(() if plan.rest is None else plan.rest.categories)]
+        names = plan.all_categories
         words = {w: known_spellings([name], names).get(name, name) for w, name in words.items()}
     chosen = on_all_categories if at_threshold else on_labelled_categories
     plan, warnings = chosen(plan, labels, words)

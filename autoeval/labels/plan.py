@@ -513,6 +513,11 @@ class LabelPlan(Result):
         return ax
 
     @property
+    def all_categories(self) -> tuple[str, ...]:
+        """Categories that count without labels, then those of `rest`."""
+        return (*self.found.categories, *(() if self.rest is None else self.rest.categories))
+
+    @property
     def n_pool(self) -> int:
         """Number of images in the pool."""
         return len(self.found.images)

@@ -552,13 +552,15 @@ def write_plan(
             f"but of {len(unknown)} the files do not show it ({listed(unknown)}): they are damaged "
             "or too large. Repair them, or plan without --prelabel."
         )
-    empty = LabelSet(folder / EMPTY, tuple(named), plan.found.categories)
+    # What is named is meant, though no box of it may be likely.
+    categories = plan.all_categories if plan.named else plan.found.categories
+    empty = LabelSet(folder / EMPTY, tuple(named), categories)
     document = coco_document(empty, with_sizes=False)
     if empty.path.exists():
         content = read_json(empty.path, "annotation file")
         document = _added(content, document["images"], plan, empty.path)
     written = [*save_plan(plan, folder), folder / CONFIG]
-    write_text(folder / CONFIG, label_config(plan.found.categories))
+    write_text(folder / CONFIG, label_config(categories))
     if at_hand:
         for image in named:
             _copy(files[image.image_id], folder / IMAGES / image.file_name)

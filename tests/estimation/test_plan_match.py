@@ -76,6 +76,28 @@ def test_boxes_with_other_words_are_other_boxes(world, tmp_path):
         check_plan(load_plan(world / "plan"), estimate, world / "plan")
 
 
+def test_a_named_category_without_a_box_is_labelled_and_planned_again(world, tmp_path):
+    """It was in neither file, and the plan was one of other categories than those named."""
+    (path,) = site_predictions(world, "strong")
+    boxes = json.loads(Path(path).read_text())
+    first, second, *_ = sorted({box["category_id"] for box in boxes})
+    words = {
+        row["id"]: row["name"] for row in json.loads(site_labels(world).read_text())["categories"]
+    }
+    named = {"b": [words[second]], "a": [words[first]]}
+    rest = [box for box in boxes if box["category_id"] != first]
+    site = {"images": site_labels(world), "work_dir": tmp_path, "categories": named}
+    drawn = plan_labels(world / "strong", rest, n=10, **site)
+    assert drawn.found.categories == ("b",)
+    listed = json.loads((tmp_path / "annotations.json").read_text())["categories"]
+    assert {row["name"] for row in listed} == {"a", "b"}
+    assert 'value="a"' in (tmp_path / "label_config.xml").read_text()
+    larger = plan_labels(world / "strong", rest, n=12, **site)
+    assert larger.drawn[:10].tolist() == drawn.drawn.tolist()
+    with pytest.raises(InputError, match="the categories a, b, not the categories b"):
+        plan_labels(world / "strong", rest, n=12, **site | {"categories": {"b": [words[second]]}})
+
+
 def test_the_same_boxes_in_another_order_take_the_plan(world, tmp_path):
     (path,) = site_predictions(world, "strong")
     boxes = json.loads(Path(path).read_text())
