@@ -510,7 +510,7 @@ class AccuracyEstimator:
             watch=watch,
         )
         new_site = replace(new_site, known=site_name, group=group_name)
-        if self.looks_ and not site_name:
+        if self.looks_:
             again = boxes_of_fit(
                 new_site.boxes, self.looks_, self.sites_.read, in_part=bool(categories)
             )

@@ -167,6 +167,17 @@ def test_boxes_of_the_labelled_set_are_no_new_ones(tmp_path, categories, named):
         assert "images-of-the-fit" not in [warning.code for warning in right.warnings]
 
 
+def test_boxes_of_the_labelled_set_are_no_new_ones_of_its_site_either(tmp_path):
+    """Of all options `site` alone took the old file without a word."""
+    labels, found = write_coco(tmp_path, 0)
+    other, new = write_coco(tmp_path, 1)
+    fitted = autoeval.fit(labels, found)
+    mistaken = fitted.predict(found, images=labels, site="gate0")
+    right = fitted.predict(new, images=other, site="gate0")
+    assert "images-of-the-fit" in [warning.code for warning in mistaken.warnings]
+    assert "images-of-the-fit" not in [warning.code for warning in right.warnings]
+
+
 def test_a_numbered_group_is_a_name_as_on_the_command_line(tmp_path):
     """0 is one, too, and fits with numbers and with names are joined."""
     first, found = write_coco(tmp_path, 0)
