@@ -41,16 +41,18 @@ MOST_ALIASES = 20  # data.yaml has none; a few hundred can stand for more than a
 
 
 @contextmanager
-def atomic_path(path: PathLike) -> Iterator[Path]:
+def atomic_path(path: PathLike, *, suffix: str | None = None) -> Iterator[Path]:
     """Yield a temporary path beside a file that replaces it when the body ends well.
 
-    The temporary file keeps the suffix (libraries choose a format by it), is flushed to disk before
-    the rename, and is removed when the body raises. The folder is made where needed.
+    The temporary file is flushed to disk before the rename, and is removed when the body raises.
+    The folder is made where needed.
 
     Parameters
     ----------
     path : path-like
         The file to write.
+    suffix : str, optional
+        Of the temporary file; by default that of `path`, since libraries choose a format by it.
 
     Yields
     ------
@@ -80,7 +82,7 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary: Path | None = None
     try:
-        before, after = f".{path.stem}-", path.suffix
+        before, after = f".{path.stem}-", path.suffix if suffix is None else suffix
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=before, suffix=after)
         os.close(handle)
         temporary = Path(name)
@@ -138,7 +140,9 @@ def write_text(path: PathLike, text: str) -> None:
     text : str
         Its content.
     """
-    with atomic_path(path) as temporary:
+    # a program that reads all files of a suffix, as node_exporter does *.prom, also hidden ones,
+    # is to find none that is half written, or that a kill left
+    with atomic_path(path, suffix=".tmp") as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 

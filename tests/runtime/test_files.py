@@ -39,6 +39,16 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_text_that_is_being_written_has_another_suffix(tmp_path, monkeypatch):
+    """node_exporter reads each *.prom, also hidden ones: no gauge may be there twice."""
+    write_text(tmp_path / "sites.prom", "old 1")
+    names = []
+    monkeypatch.setattr(os, "fsync", lambda _: names.extend(os.listdir(tmp_path)))
+    write_text(tmp_path / "sites.prom", "new 1")
+    assert len(names) == 2
+    assert [name for name in names if name.endswith(".prom")] == ["sites.prom"]
+
+
 def test_files_are_as_readable_as_others(tmp_path):
     write_text(tmp_path / "a.txt", "x")
     (tmp_path / "b.txt").write_text("x")
