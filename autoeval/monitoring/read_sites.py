@@ -242,7 +242,7 @@ class ResultsReader:
     depth: int | None = None
 
     def read(
-        self, file: ResultsFile, before: set[str], store: MonitorStore
+        self, file: ResultsFile, before: Mapping[str, np.datetime64], store: MonitorStore
     ) -> tuple[list[CameraImage], dict[str, Any]]:
         """Read a file, in the words that a store knows then.
 
@@ -250,8 +250,8 @@ class ResultsReader:
         ----------
         file : ResultsFile
             The file.
-        before : set of str
-            Images of the store that an earlier version of the file named.
+        before : mapping of str to datetime64
+            When the images that an earlier version of the file named were taken, by name.
         store : MonitorStore
             Where words of the detector are noted.
 
@@ -314,7 +314,16 @@ class ResultsReader:
                     name, of_site, size, taken, boxes_of_images[k], of_reference, stamp, source
                 )
             )
-        if lost := before - {image.name for image in images}:
+        lost = before.keys() - {image.name for image in images}
+        taken = np.array([image.taken for image in images], "datetime64[us]")
+        # a file of the last days leaves out what is older than all that it names
+        goes_on = bool(
+            lost
+            and len(taken)
+            and np.array([before[name] for name in lost]).max() < taken.min()
+            and taken.max() > np.array(list(before.values())).max()
+        )
+        if lost and not goes_on:
             shown = f"{counted(len(before), 'image')} that it named before"
             text = (
                 f"no longer names {len(lost)} of {shown} ({listed(sorted(lost), most=2)}): they "
@@ -400,7 +409,10 @@ def read_results(
         together += [of_lists[file.image_list]] if file.image_list else []
         stamps[file.name] = "; ".join([*together, read_as])
     changed = [file for file in files if notes.get(file.name, {}).get("stamp") != stamps[file.name]]
-    observed = _images_of_files(files, store.index()["name"]) if changed else {}
+    observed: dict[str, dict[str, np.datetime64]] = {}
+    if changed:
+        index = store.index()
+        observed = _images_of_files(files, index["name"], index["taken"].to_numpy())
     with progress_bar(len(changed), "reading results files", unit="file") as bar:
         for file in changed:
             stamp, name = stamps[file.name], file.name or file.path.name
@@ -411,7 +423,7 @@ def read_results(
                 continue
             finally:
                 bar.update()
-            if stay := observed[file.name] - {image.name for image in rows}:
+            if stay := observed[file.name].keys() - {image.name for image in rows}:
                 earlier = notes.get(file.name, note)  # they count as those of another file do
                 note["sites"] = sorted({*note["sites"], *earlier["sites"]})
                 for begins in ("unseen", "floor", "fit_floor"):
@@ -453,15 +465,20 @@ def read_results(
     return (*_warnings(notes_of), *failed), of_sites, of_frames
 
 
-def _images_of_files(files: Sequence[ResultsFile], observed: Iterable[str]) -> dict[str, set[str]]:
-    """Return the observed images of each file: those in its folder, and in no file's below it."""
-    images: dict[str, set[str]] = {file.name: set() for file in files}
-    for name in observed:
+def _images_of_files(
+    files: Sequence[ResultsFile], observed: Iterable[str], taken: np.ndarray
+) -> dict[str, dict[str, np.datetime64]]:
+    """Return when the observed images of each file were taken, by name.
+
+    They are those in its folder, and in no file's below it.
+    """
+    images: dict[str, dict[str, np.datetime64]] = {file.name: {} for file in files}
+    for name, when in zip(observed, taken, strict=True):
         folder = name
         while folder:
             folder = folder.rpartition("/")[0]
             if folder in images:
-                images[folder].add(name)
+                images[folder][name] = when
                 break
     return images
 

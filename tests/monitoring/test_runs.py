@@ -87,6 +87,25 @@ def test_images_that_a_file_no_longer_names_are_read_as_those_of_another_file(wo
     assert numbers(site).equals(numbers(run(world, tmp_path / "parts", depth=1)))
 
 
+@pytest.mark.parametrize(
+    ("days", "warned"),
+    [
+        (range(2, 10), False),  # the last days: an older one is left out, a new one is there
+        (range(2, 8), True),  # nothing new: as where its beginning was taken out
+        ((0, *range(2, 10)), True),
+    ],
+)
+def test_a_file_of_the_last_days_leaves_out_the_oldest_without_a_warning(
+    days, warned, world, tmp_path
+):
+    for of_file in (range(8), days):
+        write_site(tmp_path / "sites", half_empty, of_file)
+        settings = {"work_dir": tmp_path / "work", "baseline": "6d"}
+        monitored = autoeval.monitor(world / "fit", tmp_path / "sites", **settings)
+    assert ("images-no-longer-named" in [note.code for note in monitored.warnings]) is warned
+    assert monitored["gate"].to_pandas()["n_images"].sum() == A_DAY * len({*range(8), *days})
+
+
 def test_a_site_that_a_file_no_longer_names_stays_as_it_was(world, tmp_path):
     """Of images of all sites, where one sends nothing: its boxes counted as those of all scores."""
     path = tmp_path / "all.json"
