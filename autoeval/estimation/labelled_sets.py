@@ -349,7 +349,9 @@ def _with_files(
     known_or_named = found.union(label_words or content.categories, run.categories if run else ())
     labelled_words = np.unique(content.boxes.category[~content.boxes.iscrowd]).tolist()
     labelled_words = [content.boxes.categories[k] for k in labelled_words]
-    if unnamed := [word for word in labelled_words if word not in known_or_named]:
+    unnamed = [word for word in labelled_words if word not in known_or_named]
+    # images that a detector is run on have said it of all that are left out
+    if unnamed and "categories-not-mapped" not in [notice.code for notice in content.warnings]:
         text = (
             "labelled categories that are neither named nor words of the detector, left out: "
             f"{len(unnamed)} ({listed(unnamed, 10)}). What is detected there counts as wrong: if "

@@ -277,3 +277,22 @@ def test_boxes_of_other_words_are_known_and_do_not_count_as_with_files(tmp_path,
     estimates = [run.predict(images=images), by_files.predict(boxes)]
     for end in ("value", "lower", "upper"):
         assert getattr(estimates[0], end) == getattr(estimates[1], end)
+
+
+def test_labelled_words_that_are_left_out_are_noted_once(tmp_path):
+    """Of a detector that is run among all that are not mapped, of its file as what it lacks."""
+    labels, images = write_table(tmp_path)
+    content = json.loads(labels.read_text())
+    content["categories"].append({"id": 99, "name": "van"})
+    for row in content["annotations"][::9]:
+        row["category_id"] = 99
+    labels.write_text(json.dumps(content))
+    boxes = tmp_path / "boxes.parquet"
+    autoeval.detect(BrightnessDetector(), images, boxes)
+    options = {"img_dir": images, "categories": ["cup", "spoon"]}
+    noted = []
+    for detector in (BrightnessDetector(), autoeval.Predictions(boxes)):
+        fitted = autoeval.fit(labels, detector, **options)
+        codes = {notice.code for notice in fitted.fit_result_.warnings}
+        noted.append(sorted(code for code in codes if code.startswith("categories-not")))
+    assert noted == [["categories-not-mapped"], ["categories-not-named"]]
