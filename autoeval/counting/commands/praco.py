@@ -107,7 +107,7 @@ def praco(
     **options
         See `PracoOptions`; with a limit, mosaics are made of the first images alone.
     """
-    from autoeval.counting.praco.data import load_counting_set, single_class
+    from autoeval.counting.praco.data import single_class
     from autoeval.counting.praco.evaluation_page import write_outcome, write_plus_plus
     from autoeval.counting.praco.mosaic_run import LAYOUTS, RELEASED_SEED
     from autoeval.counting.praco.plus_plus import with_objects
@@ -127,8 +127,7 @@ def praco(
     if not counter:
         of_counters = ("cfg_options", "workers", "backoff", "extractor")
         unread: dict[str, Any] = {name: options.get(name) for name in of_counters}
-        unread |= {"prompt": prompt, "reference_class": reference_class}
-        unread |= {"batch_size": batch_size}
+        unread |= {"prompt": prompt, "reference_class": reference_class, "batch_size": batch_size}
         unread |= of_pairs | ({} if multi_class else {"grid": grid})
         reason = "is about counters, and predictions made elsewhere ask none: leave it out."
         refuse_given(unread, reason)
@@ -138,13 +137,7 @@ def praco(
     template = PROMPT if prompt is None else prompt
     if "{}" not in template:
         raise InputError(f"--prompt needs {{}} where the class goes, got {template!r}.")
-    counting_set = load_counting_set(
-        data,
-        split=options.get("split") or SPLIT,
-        data_root=options.get("data_root"),
-        exclude=options.get("exclude") or (),
-        need_images=bool(counter),
-    )
+    counting_set = _load(data, options, need_images=bool(counter))
     counting_set = (with_objects if multi_class else single_class)(counting_set)
     counting_set = counting_set.first(options.get("limit"))
     folder = Path(work_dir)
@@ -186,6 +179,18 @@ def praco(
     else:
         print(write_outcome(folder, results, counting_set, panels, **draws))
     print(f"{mode_line(mode)}\n\nReport: {folder / PAGE}")
+
+
+def _load(data: PathLike, of_data: PracoData, *, need_images: bool) -> CountingSet:
+    from autoeval.counting.praco.data import load_counting_set
+
+    return load_counting_set(
+        data,
+        split=of_data.get("split") or SPLIT,
+        data_root=of_data.get("data_root"),
+        exclude=of_data.get("exclude") or (),
+        need_images=need_images,
+    )
 
 
 def _refuse_of_pairs(
@@ -256,30 +261,28 @@ def _of_files(
 
     results: list[Any] = []
     mode = measured["mode"]
-    for folder in paths:
-        if folder.is_file():
-            results.append(
-                evaluate_multi_class_file(folder, folder.stem, counting_set, **measured)
-                if multi_class
-                else evaluate_table(folder, counting_set, mode=mode)
-            )
-            continue
+    for path in paths:
         left_out: dict[str, list[str]] = {}
-        models = find_released(folder, counting_set.name, left_out, multi_class=multi_class)
+        if path.is_file():
+            models = {path.stem: path}
+        else:
+            models = find_released(path, counting_set.name, left_out, multi_class=multi_class)
         if not models:
             form = f"Inference_Test1_MODEL_{counting_set.name}.csv"
             more = f" or multiclass_MODEL_{counting_set.name}1.csv" if multi_class else ""
             raise InputError(
-                f"No file {form}{more} in {folder}: check the folder and --split. A table with the "
+                f"No file {form}{more} in {path}: check the folder and --split. A table with the "
                 "columns image, class and count is named itself: --predictions MODEL.csv."
             )
-        for model, path in models.items():
-            results.append(
-                evaluate_multi_class_file(path, model, counting_set, **measured)
-                if multi_class
-                else evaluate_files(path.parent, model, counting_set, mode=mode)
-            )
-            results[-1].notes += tuple(left_out.get(model, ()))
+        for model, file in models.items():
+            if multi_class:
+                result = evaluate_multi_class_file(file, model, counting_set, **measured)
+            elif path.is_file():
+                result = evaluate_table(file, counting_set, mode=mode)
+            else:
+                result = evaluate_files(file.parent, model, counting_set, mode=mode)
+            result.notes += tuple(left_out.get(model, ()))
+            results.append(result)
     return results
 
 
@@ -314,18 +317,12 @@ def export_negative_labels(
         See `PracoData`.
     """
     from autoeval.counting.lmms_eval_export import QUESTION, export_praco
-    from autoeval.counting.praco.data import load_counting_set, single_class
+    from autoeval.counting.praco.data import single_class
     from autoeval.counting.praco.evaluation_page import data_notes
 
     check_praco_data(data, of_data)
     check_positive(max_tokens=max_tokens, limit=limit)
-    counting_set = load_counting_set(
-        data,
-        split=of_data.get("split") or SPLIT,
-        data_root=of_data.get("data_root"),
-        exclude=of_data.get("exclude") or (),
-    )
-    counting_set = single_class(counting_set).first(limit)
+    counting_set = single_class(_load(data, of_data, need_images=True)).first(limit)
     wording = QUESTION if question is None else question
     name = export_praco(counting_set, Path(work_dir), question=wording, max_tokens=max_tokens)
     n_images, n_classes = len(counting_set.kept), len(counting_set.classes)
