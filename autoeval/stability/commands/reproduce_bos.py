@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 Key = tuple[str, str]
 """Alias of a detector, and name of a task."""
 P = TypeVar("P", "PrintedTable", "PrintedFigure")
+T = TypeVar("T")
 RELEASED_META_SET = "configs/metasets/released.py"
 PRINTED = {"n_sets": 50, "n_images": 250, "repeats": 10, "preset": PAPER, "box_score": 0.05}
 # Options by which figures are of other images, or of another score, than those in print.
@@ -161,27 +162,20 @@ def reproduce_bos(**options: Unpack[ReproduceBosOptions]) -> None:
     box_meta_sets = {
         key: meta_set if key in sampled else None for key in _wanted(kept) if key in runs
     }
-    cost = _cost(options, runs, score_keys, box_meta_sets, meta_set)
+    search = options.get("search")  # none without rates: the paper's
+    cost = _cost(stand_in(options), runs, score_keys, box_meta_sets, meta_set, search)
     print(cost.text(), file=sys.stderr)
     scores: dict[Key, pd.DataFrame] = {}
     nested: dict[Key, NestedTables] = {}
     boxes: dict[Key, Observations] = {}
     if not options.get("dry_run", False):
-        if options.get("search") is None:
+        if search is None:
             scores = {key: runs[key].scores(meta_set) for key in score_keys}
         else:
-            nested = {
-                key: runs[key].nested(meta_set, options.get("search") or None) for key in score_keys
-            }
-            scores = {
-                key: next(iter(nested_tables.tables.values()))
-                for key, nested_tables in nested.items()
-            }
+            nested = {key: runs[key].nested(meta_set, search or None) for key in score_keys}
+            scores = {key: next(iter(of_key.tables.values())) for key, of_key in nested.items()}
         boxes = {key: runs[key].boxes(drawn) for key, drawn in box_meta_sets.items()}
-    compared = [
-        *_tables(options, tables, scores, nested, data),
-        *_figures(options, figures, scores, boxes, data),
-    ]
+    compared = _compared(options, tables, figures, scores, nested, boxes, data)
     chapters = [*compared, cost, *data.values()]
     page = Page(
         "Box stability, printed and own",
@@ -223,43 +217,40 @@ def _wanted(printed: Sequence[PrintedTable | PrintedFigure]) -> list[Key]:
 
 
 def _cost(
-    options: ReproduceBosOptions,
+    instead: str,
     runs: dict[Key, PaperRun],
     score_keys: Sequence[Key],
     box_meta_sets: Mapping[Key, MetaSetConfig | None],
     meta_set: MetaSetConfig,
+    search: Sequence[float] | None,
 ) -> Cost:
     """Count what the passes observe, and measure how fast."""
-    from autoeval.stability.reproduce.available import Cost, images_to_observe
+    from autoeval.stability.reproduce.available import Cost, RunCost, images_to_observe
 
-    images: dict[str, int] = {}
-    repeats: dict[str, int] = {}
-    rates: dict[str, float] = {}
-
-    def add(run: PaperRun, suffix: str, n_images: int, n_repeats: int) -> None:
-        name = f"{stand_in(options) or run.alias} on {run.available.task.name}{suffix}"
-        images[name], repeats[name] = n_images, n_repeats
-        rates[name] = measured[run.alias, run.available.task.name]
-
-    measured = {key: run.rate() for key, run in runs.items()}
-    for run in (runs[key] for key in score_keys):
-        if options.get("search") is not None:
-            n_images, passes = run.search_passes(meta_set, options.get("search") or None)
-            name = f"{stand_in(options) or run.alias} on {run.available.task.name}, search, at most"
-            images[name], repeats[name] = n_images, round(passes) - 1
-            a_second = measured[run.alias, run.available.task.name] * (1 + run.repeats)
-            rates[name] = a_second / passes
-        suffix = (
-            "" if options.get("search") is None else ", for each dropout that the search chooses"
-        )
-        add(run, suffix, images_to_observe(run.available.seed_sets, meta_set), run.repeats)
+    costs: dict[str, RunCost] = {}
+    rates = {key: run.rate() for key, run in runs.items()}
+    for key in score_keys:
+        run, name, after = runs[key], _name_of(key, instead), ""
+        if search is not None:
+            n, passes = run.search_passes(meta_set, search or None)
+            rate = rates[key] * (1 + run.repeats) / passes
+            costs[f"{name}, search, at most"] = RunCost(n, round(passes) - 1, rate)
+            after = ", for each dropout that the search chooses"
+        n = images_to_observe(run.available.seed_sets, meta_set)
+        costs[f"{name}{after}"] = RunCost(n, run.repeats, rates[key])
         if run.training_domain is not None:
             n = images_to_observe([run.training_domain], None)
-            add(run, ", its training domain", n, 0)
+            costs[f"{name}, its training domain"] = RunCost(n, 0, rates[key])
     for key, drawn in box_meta_sets.items():
         n = images_to_observe(runs[key].available.seed_sets, drawn)
-        add(runs[key], ", keeping boxes", n, runs[key].repeats)
-    return Cost(images, repeats, rates)
+        name = f"{_name_of(key, instead)}, keeping boxes"
+        costs[name] = RunCost(n, runs[key].repeats, rates[key])
+    return Cost(costs)
+
+
+def _name_of(key: Key, instead: str) -> str:
+    alias, task = key
+    return f"{instead or alias} on {task}"
 
 
 def _differs(options: Mapping[str, Any]) -> str:
@@ -279,52 +270,34 @@ def _differs(options: Mapping[str, Any]) -> str:
     return ", ".join(changed)
 
 
-def _tables(
+def _compared(
     options: ReproduceBosOptions,
     tables: Sequence[PrintedTable],
-    scores: Mapping[Key, pd.DataFrame],
-    nested: Mapping[Key, NestedTables],
-    data: Mapping[str, AvailableData],
-) -> list[Chapter]:
-    """Compare each printed table with what was measured."""
-    from autoeval.stability.reproduce.side_by_side import SideBySide
-
-    chapters: list[Chapter] = []
-    for table in tables:
-        by_detector = {alias: rows for (alias, task), rows in scores.items() if task == table.task}
-        searched = {
-            alias: nested_tables
-            for (alias, task), nested_tables in nested.items()
-            if task == table.task
-        }
-        n_sources = len(data[table.task].sources)
-        compared = SideBySide(
-            table, by_detector, n_sources, stand_in(options), _differs(options), searched
-        )
-        chapters.append(compared.section())
-    return chapters
-
-
-def _figures(
-    options: ReproduceBosOptions,
     figures: Sequence[PrintedFigure],
     scores: Mapping[Key, pd.DataFrame],
+    nested: Mapping[Key, NestedTables],
     boxes: Mapping[Key, Observations],
     data: Mapping[str, AvailableData],
 ) -> list[Chapter]:
-    """Compare what the paper states of each figure with what was measured."""
-    from autoeval.stability.reproduce.side_by_side import own_figure
+    """Compare each printed table, and what the paper states of each figure, with our own."""
+    from autoeval.stability.reproduce.side_by_side import SideBySide, own_figure
 
-    instead = stand_in(options)
+    instead, differs = stand_in(options), _differs(options)
     chapters: list[Chapter] = []
+    for table in tables:
+        measured, searched = _of_task(scores, table.task), _of_task(nested, table.task)
+        n_sources = len(data[table.task].sources)
+        compared = SideBySide(table, measured, n_sources, instead, differs, searched)
+        chapters.append(compared.section())
     for figure in figures:
-        measured: Mapping[Key, Any] = boxes if figure.needs_boxes else scores
-        seen_by_detector = {
-            alias: content for (alias, task), content in measured.items() if task == figure.task
-        }
-        marks = data[figure.task].marks(_differs(options))
-        chapters.append(own_figure(figure, seen_by_detector, marks=marks, instead=instead))
+        seen = _of_task(boxes if figure.needs_boxes else scores, figure.task)
+        marks = data[figure.task].marks(differs)
+        chapters.append(own_figure(figure, seen, marks=marks, instead=instead))
     return chapters
+
+
+def _of_task(by_key: Mapping[Key, T], task: str) -> dict[str, T]:
+    return {alias: of_key for (alias, of_task), of_key in by_key.items() if of_task == task}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from autoeval.io.tasks.inspection import Examined, load_each
 from autoeval.io.tasks.seed_set import SeedSet, thinned
@@ -103,23 +103,46 @@ def _thinned(source: Examined, most: int | None) -> Examined:
     return source if seed_set is None else replace(source, seed_set=thinned(seed_set, most))
 
 
+class RunCost(NamedTuple):
+    """What one run costs.
+
+    Parameters
+    ----------
+    n_images : int
+        Images to observe.
+    repeats : int
+        Perturbed passes of each image.
+    rate : float
+        Images a second as measured; NaN where it was not.
+    """
+
+    n_images: int
+    repeats: int
+    rate: float
+
+    @property
+    def passes(self) -> int:
+        """Passes of the network."""
+        return self.n_images * (1 + self.repeats)
+
+    @property
+    def hours(self) -> float | None:
+        """At its rate; None where that was not measured."""
+        hours = self.n_images / self.rate / 3600
+        return hours if math.isfinite(hours) else None
+
+
 @dataclass(frozen=True)
 class Cost:
     """What runs cost, each a detector on a task.
 
     Parameters
     ----------
-    n_images : mapping of str to int
-        Images to observe, by run.
-    repeats : mapping of str to int
-        Perturbed passes of each image.
-    rates : mapping of str to float
-        Images a second as measured; NaN where a rate was not.
+    runs : mapping of str to RunCost
+        By name.
     """
 
-    n_images: Mapping[str, int]
-    repeats: Mapping[str, int]
-    rates: Mapping[str, float]
+    runs: Mapping[str, RunCost]
 
     def text(self) -> str:
         return "\n".join(self.lines())
@@ -130,31 +153,22 @@ class Cost:
     def to_dict(self) -> dict[str, Any]:
         return {
             "cost": [
-                {"run": run, "images": n, "passes": self._passes(run), "hours": self._hours(run)}
-                for run, n in self.n_images.items()
+                {"run": name, "images": run.n_images, "passes": run.passes, "hours": run.hours}
+                for name, run in self.runs.items()
             ]
         }
 
     def lines(self) -> list[str]:
         """Say it, one sentence a run."""
         lines = []
-        for run, n in self.n_images.items():
-            line = f"{run}: {counted(n, 'image')}, {self._passes(run)} passes of the network"
-            hours, rate = self._hours(run), self.rates.get(run, math.nan)
-            if hours is None:
+        for name, run in self.runs.items():
+            line = f"{name}: {counted(run.n_images, 'image')}, {run.passes} passes of the network"
+            if run.hours is None:
                 lines.append(f"{line}; the rate was not measured")
             else:
-                shown = f"{rate:{'.2g' if rate < 10 else '.0f'}} images a second"
-                lines.append(f"{line}, {duration(3600 * hours)} at {shown}")
+                shown = f"{run.rate:{'.2g' if run.rate < 10 else '.0f'}} images a second"
+                lines.append(f"{line}, {duration(3600 * run.hours)} at {shown}")
         return lines
-
-    def _passes(self, run: str) -> int:
-        return self.n_images[run] * (1 + self.repeats[run])
-
-    def _hours(self, run: str) -> float | None:
-        """Return the hours of a run at its rate, None where that was not measured."""
-        hours = self.n_images[run] / self.rates.get(run, math.nan) / 3600
-        return hours if math.isfinite(hours) else None
 
 
 def images_to_observe(seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None) -> int:
