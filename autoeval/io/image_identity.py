@@ -24,6 +24,7 @@ from autoeval.words import Notice, listed
 
 _PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
 _ODD = re.compile(r"[^-\w.]")
+_DAY = re.compile(r"(?:^|/)((?:19|20)\d\d)[-_./]?([01]\d)[-_./]?([0-3]\d)(?=/|$)")
 SUFFIXES = frozenset(
     {".bmp", ".dib", ".gif", ".jpe", ".jpeg", ".jpg", ".png", ".pbm", ".pgm", ".pnm", ".ppm"}
     | {".tif", ".tiff", ".webp", ".avif", ".jp2", ".hdr", ".ras", ".sr"}
@@ -586,6 +587,24 @@ class _Trial(NamedTuple):
     candidates: dict[int, list[int]]
 
 
+class _Folders(NamedTuple):
+    """How the folder of an image compares with that of a known one.
+
+    Parameters
+    ----------
+    n_common : int
+        Number of folders that both have in common at their ends.
+    apart : bool
+        Whether files of one name in them are two images.
+    may_be_one : bool
+        Whether one of them may be relative to a folder, or both are of one split.
+    """
+
+    n_common: int
+    apart: bool
+    may_be_one: bool
+
+
 class _Matching:
     """The state of `match_images`: positions and rules found so far.
 
@@ -601,7 +620,7 @@ class _Matching:
         self.named, self.known, self.index = named, known, index
         self.rules = [""] * len(index)
         self.candidates: dict[int, list[int]] = {}
-        self.ends: dict[tuple[str, str], int] = {}  # folders in common of two, -1 where apart
+        self.ends: dict[tuple[str, str], _Folders] = {}  # of two folders
         words = named.split_words
         self.same_words = bool(words) and bool(words & known.split_words)
 
@@ -661,40 +680,49 @@ class _Matching:
         """Return those of some known images whose paths end most like that of an image."""
         image_id = self.named.image_id[k]
         path = self.named.file_name[k] or image_id or ""
-        folder, ends = path.rpartition("/")[0], dict[int, int]()
+        folder, ends = path.rpartition("/")[0], dict[int, _Folders]()
         for place in places:
             pair = folder, (self.known.file_name[place] or "").rpartition("/")[0]
             if pair not in self.ends:  # frames of many cameras have equal names, and few folders
-                self.ends[pair] = -1 if self._apart(*pair) else _common_end(*pair)
-            if self.ends[pair] >= 0:
-                ends[place] = self.ends[pair]
-        places = list(ends)
+                self.ends[pair] = self._compared(*pair)
+            ends[place] = self.ends[pair]
+        # files of several folders have this name, which alone does not tell the image
+        nearest_apart = max((end.n_common for end in ends.values() if end.apart), default=-1)
+        places = [
+            place
+            for place, end in ends.items()
+            if not end.apart and (end.n_common > nearest_apart or end.may_be_one)
+        ]
         words = splits_of(path)
         if self.same_words and words:
             splits = {place: self.known.splits(place) for place in places}
             places = [place for place in places if not splits[place] or splits[place] & words]
         if len(places) < 2:
             return places
-        most = max(ends[place] for place in places)
-        nearest = [place for place in places if ends[place] == most]
+        most = max(ends[place].n_common for place in places)
+        nearest = [place for place in places if ends[place].n_common == most]
         if len({self.known.file_name[place] for place in nearest}) == 1:  # one file, listed twice
             own = [place for place in nearest if self.known.image_id[place] == image_id]
             return own or nearest
         return nearest
 
-    def _apart(self, folder: str, known: str) -> bool:
-        """Whether the folder of an image, or that of a known one, is one that the other side has.
+    def _compared(self, folder: str, known: str) -> _Folders:
+        """Compare the folder of an image with that of a known one.
 
-        With ``cam1/7.jpg`` and ``cam2/7.jpg`` on one side, that of the other side in ``cam1`` is
-        not ``cam2/7.jpg``.
+        They are apart where the other side has one of them: with ``cam1/7.jpg`` and ``cam2/7.jpg``
+        on one side, that of the other side in ``cam1`` is not ``cam2/7.jpg``. So are two days.
         """
         n = _common_end(folder, known)
         parts, known_parts = folder.split("/"), known.split("/")
         # one of them may be relative to a folder
         if not folder or not known or n == min(len(parts), len(known_parts)):
-            return False
+            return _Folders(n, apart=False, may_be_one=True)
         end, known_end = "/".join(parts[-n - 1 :]), "/".join(known_parts[-n - 1 :])
-        return end in self.known.folder_ends or known_end in self.named.folder_ends
+        day, known_day = _DAY.search(folder), _DAY.search(known)
+        apart = end in self.known.folder_ends or known_end in self.named.folder_ends
+        if day and known_day:
+            apart |= day.groups() != known_day.groups()
+        return _Folders(n, apart, may_be_one=bool(_splits(folder) & _splits(known)))
 
     def place_by_the_others(self) -> None:
         """Place images that could be several by the split that all others lie in.

@@ -129,6 +129,27 @@ def test_an_image_of_another_camera_is_none_in_which_nothing_was_found(form):
     np.testing.assert_array_equal(match_images(one, both).index, right)
 
 
+@pytest.mark.parametrize("form", ["{}/{}.jpg", "site/{}/{}.jpg", "{}/img/{}.jpg"])
+@pytest.mark.parametrize("folders", [[f"cam{k}" for k in range(4)], "abcd"])
+def test_an_image_that_is_left_is_none_of_another_folder(form, folders):
+    """Both sides have two folders in common: those of the fourth took the boxes of the first."""
+    found = [form.format(folder, k) for folder in folders[:3] for k in range(2)]
+    listed = [form.format(folder, k) for folder in folders[1:] for k in range(2)]
+    right = [MISSING, MISSING, 0, 1, 2, 3]
+    np.testing.assert_array_equal(match_images(names(*found), known(*listed)).index, right)
+
+
+@pytest.mark.parametrize("form", ["{}/0815.jpg", "gate/{}/0815.jpg", "{}/gate/0815.jpg"])
+@pytest.mark.parametrize("day", ["2026-03-0{}", "2026030{}", "2026/03/0{}", "2026_03_0{}"])
+def test_images_of_another_day_are_others(form, day):
+    """The boxes of yesterday were taken for those of the list of today."""
+    first, second = (form.format(day.format(k)) for k in (1, 2))
+    assert match_images(names(first), known(second)).index.tolist() == [MISSING]
+    assert match_images(names(first), known(f"data/{first}")).index.tolist() == [0]
+    other = first.replace("2026", "data")  # no day: folders of one set may be called otherwise
+    assert match_images(names(other), known(second)).index.tolist() == [0]
+
+
 def test_ids_tell_two_entries_of_one_file_apart_but_not_files_of_one_name():
     twice = known("a.jpg", "b.jpg", "a.jpg")
     found = [Named("3", "a.jpg"), Named("1", "a.jpg"), Named("2", "b.jpg")]
@@ -302,4 +323,4 @@ def test_folders_of_equal_names_are_compared_once(monkeypatch):
         names(*(name.replace("cam", "x") for name in of_cameras)), known(*of_cameras)
     )
     assert set(found.index.tolist()) == {AMBIGUOUS}
-    assert len(compared) == 16 and max(compared.values()) == 2
+    assert len(compared) == 16 and max(compared.values()) == 1
