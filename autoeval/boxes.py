@@ -587,7 +587,7 @@ class Boxes:
     image, label : ndarray of shape (N,), int64
         Image and category of each box.
     boxes : ndarray of shape (N, 4)
-        xyxy, pixels; float64, as scores are, in all that is read of files or of a detector.
+        xyxy, pixels; in double precision, as scores are, whatever is given.
     scores : ndarray of shape (N,), optional
         In [0, 1]; by default 1, as of labels.
     crowd : ndarray of shape (N,), bool, optional
@@ -629,8 +629,9 @@ class Boxes:
     run: DetectorRun | None = None
 
     def __post_init__(self) -> None:
-        if self.scores is None:
-            object.__setattr__(self, "scores", np.ones(len(self.label)))
+        scores = np.ones(len(self.label)) if self.scores is None else self.scores
+        object.__setattr__(self, "boxes", np.asarray(self.boxes, np.float64))
+        object.__setattr__(self, "scores", np.asarray(scores, np.float64))
         if self.crowd is None:
             object.__setattr__(self, "crowd", np.zeros(len(self.label), bool))
 

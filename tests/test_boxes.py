@@ -6,7 +6,7 @@ import torch
 from hypothesis.extra.numpy import arrays
 from steady import given, st
 
-from autoeval.boxes import box_giou, box_iou, match_boxes
+from autoeval.boxes import Boxes, LabelledImage, box_giou, box_iou, match_boxes, overlapping_pairs
 
 corner = st.integers(0, 40)
 
@@ -81,3 +81,13 @@ def test_matching_nothing_gives_nothing():
 def test_unknown_cost_is_named():
     with pytest.raises(ValueError, match="l1"):
         match_boxes(np.zeros((1, 4)), np.zeros((1, 4)), cost="l1")
+
+
+def test_boxes_given_in_single_precision_overlap_as_others_do():
+    """One pixel at the end of a large image: in single precision 16777216 + 1 is 16777216."""
+    corners, none = np.array([[16777216, 0, 16777218, 1]], np.float32), np.zeros(1, np.int64)
+    given_boxes = Boxes((LabelledImage("7", "7.jpg", None),), ("car",), none, none, corners)
+    other = np.array([[16777217.0, 0, 16777219, 1]])
+    _, _, overlaps = overlapping_pairs(given_boxes.boxes, none, other, none, least=0.1)
+    assert overlaps == pytest.approx([1 / 3], abs=1e-12)  # one of three pixels
+    assert (given_boxes.boxes.dtype, given_boxes.scores.dtype) == (np.float64, np.float64)

@@ -551,8 +551,8 @@ def columns_of(
         tuple(categories),
         np.repeat(np.arange(len(images)), [len(boxes) for boxes in detections]),
         np.concatenate([boxes.labels for boxes in parts]),
-        np.concatenate([boxes.boxes for boxes in parts], dtype=np.float64),  # as of files
-        np.concatenate([boxes.scores for boxes in parts], dtype=np.float64),
+        np.concatenate([boxes.boxes for boxes in parts]),
+        np.concatenate([boxes.scores for boxes in parts]),
         lists_images=True,
     )
 
