@@ -213,7 +213,8 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
     import pandas as pd
 
     held_out = pd.DataFrame(regression.left_out_)
-    means = [float(held_out.loc[held_out["group"] != f, "true"].mean()) for f in held_out["group"]]
+    group, true = regression.left_out_["group"], regression.left_out_["true"]
+    means = [float(true[group != of_pair].mean()) for of_pair in group]
     # A pair is named by its source, its category, or both, whichever identifies it.
     if held_out["source"].nunique() == 1:
         names = held_out["category"]
