@@ -40,7 +40,7 @@ from autoeval.words import codes_of, notices_of
 ESTIMATOR = "estimator.parquet"  # in the work dir of a fit
 KEY = b"autoeval"
 DIGEST = b"autoeval.digest"
-FORMAT = 7
+FORMAT = 8
 EXPECTED: dict[str, type | tuple[type, ...]] = {
     "estimator.target": str,
     "estimator.level": (int, float),
