@@ -115,6 +115,7 @@ class Predictions:
         kind: str = "",
         of_images: Mapping[str, str] = MappingProxyType({}),
         of_fit: Mapping[str, float] | None = None,
+        unlabelled: Sequence[str] = (),
     ) -> Site:
         """Read all passes, in the words of the detector, on the images that all of them cover.
 
@@ -139,6 +140,8 @@ class Predictions:
         of_fit : mapping of str to float, optional
             How often a fit finds each category; see
             `autoeval.io.predictions.category_words.frequencies`.
+        unlabelled : sequence of str
+            File names of images that nobody has labelled, whose boxes do not count.
 
         Returns
         -------
@@ -173,6 +176,7 @@ class Predictions:
             kind,
             undecided=True,
             of_images=of_images,
+            unlabelled=unlabelled,
         )
         clean = read_boxes(self.path, reading, images, where)
         if of_fit is not None and clean.numbering.others:
@@ -186,7 +190,7 @@ class Predictions:
                 reading = ReadAs(read_names(self.reference_names), known)
             elif of_images and self.numbering in ("", IMAGES):
                 reading = replace(reading, undecided=True, of_images=of_images)
-            reference = self._read_reference(clean, reading)
+            reference = self._read_reference(clean, replace(reading, unlabelled=unlabelled))
             clean = replace(clean, categories=reference.categories)
         # Frames of a video show the same things for a while; see `time_blocks`.
         blocks = clean.run.blocks if clean.run else None

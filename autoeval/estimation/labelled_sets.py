@@ -303,7 +303,18 @@ def _with_files(
     numbers_of_labels = content.numbers or (in_order if has_order else detector_words)
     numbers = dict(zip(numbers_of_labels, detector_words, strict=True))
     known_words = [*words] if everywhere else None
-    site = files.read(content.images, where=str(content.path), numbers=numbers, words=known_words)
+    site = files.read(
+        content.images,
+        where=str(content.path),
+        numbers=numbers,
+        words=known_words,
+        unlabelled=content.unlabelled,
+    )
+    if content.unlabelled:
+        n, names = len(content.unlabelled), listed(content.unlabelled)
+        text = f"images without labels, left out: {n} ({names})"
+        note = Notice("images-without-labels", text, "note")
+        site = replace(site, left_out=(note, *site.left_out))
     if everywhere and not len(site.boxes) and site.boxes.run is None:
         raise NoBoxError(f"{files.name} holds no box: expected one or more, to fit on.")
     run, boxes_name = site.boxes.run, str(files.name)

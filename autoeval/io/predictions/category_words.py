@@ -78,6 +78,9 @@ class ReadAs:
     of_images : mapping of str to str
         The word of each number by the list of images, where it is a COCO document with categories.
         Results in COCO's form count as the document that they are of, but a list may be another.
+    unlabelled : sequence of str
+        File names of images that nobody has labelled: where labels list the images, boxes on these
+        are of no image that could not be found.
     """
 
     numbers: Mapping[str, str] = field(default_factory=dict)
@@ -87,6 +90,7 @@ class ReadAs:
     kind: str = ""
     undecided: bool = False
     of_images: Mapping[str, str] = field(default_factory=dict)
+    unlabelled: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)

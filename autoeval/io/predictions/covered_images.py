@@ -90,6 +90,7 @@ def place_images(
     where: str,
     *,
     file_images: Sequence[LabelledImage] | None = None,
+    unlabelled: Sequence[str] = (),
 ) -> Placement:
     """Find each image of a predictions file among those that are listed; see `match_images`.
 
@@ -106,6 +107,8 @@ def place_images(
         What lists them, for messages.
     file_images : sequence of LabelledImage, optional
         The file's own list.
+    unlabelled : sequence of str
+        File names of images that are known and not listed: none of these is lost.
 
     Returns
     -------
@@ -169,7 +172,12 @@ def place_images(
             for k, image in enumerate(images)
         ]
     several = tuple(in_file[k].text for k in np.flatnonzero(matches.index == AMBIGUOUS).tolist())
-    lost = tuple(in_file[k].text for k in np.flatnonzero(matches.index == MISSING).tolist())
+    missing = [in_file[k] for k in np.flatnonzero(matches.index == MISSING).tolist()]
+    if missing and unlabelled:
+        known = [LabelledImage(name, name, None) for name in unlabelled]
+        places = match_images(missing, known).index
+        missing = [one for one, k in zip(missing, places, strict=True) if k == MISSING]
+    lost = tuple(one.text for one in missing)
     if len(several) > FEWEST_PLACED * len(in_file):
         raise InputError(
             f"{len(several)} of {len(in_file)} images of the predictions could each be several of "

@@ -262,7 +262,13 @@ def read_boxes(
         keys = {form: k for k, form in enumerate(of_name)}
         place = np.array([keys[form] for form in forms], np.int64)
     else:
-        placement = place_images(entries.images, images, where, file_images=by_own_list)
+        placement = place_images(
+            entries.images,
+            images,
+            where,
+            file_images=by_own_list,
+            unlabelled=read_as.unlabelled,
+        )
         place = placement.index
         images = placement.images
 
