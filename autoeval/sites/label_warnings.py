@@ -86,6 +86,15 @@ def check_labels(truth: Boxes, detectors: Sequence[Boxes], name: str = "") -> tu
         See `of_other_images` and `of_other_size`.
     """
     about = f"{name}: " if name else ""
+    over_image = truth.crowd & (truth.boxes[:, 0] <= EVERYWHERE[0])
+    if over_image.any():  # of categories that nobody looked for there, which would hold every box
+        n_categories = len(truth.categories)
+        unchecked = (truth.image * n_categories + truth.label)[over_image]
+        detectors = [
+            boxes.where(~np.isin(boxes.image * n_categories + boxes.label, unchecked))
+            for boxes in detectors
+        ]
+        truth = truth.where(~over_image)
     by_detector = (of_other_size(boxes, truth) for boxes in detectors)
     warnings = next(filter(None, by_detector), ())
     if warnings and warnings[0].severity == "refused":
@@ -141,12 +150,6 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
         One that refuses, or none; none with fewer than `FEWEST_LABELLED` labelled images or
         `FEWEST_SUREST` such boxes.
     """
-    over_image = truth.crowd & (truth.boxes[:, 0] <= EVERYWHERE[0])
-    if over_image.any():  # of categories that nobody looked for there, which would hold every box
-        n_categories = len(truth.categories)
-        unchecked = (truth.image * n_categories + truth.label)[over_image]
-        boxes = boxes.where(~np.isin(boxes.image * n_categories + boxes.label, unchecked))
-        truth = truth.where(~over_image)
     images = np.unique(truth.image[~truth.crowd])
     sure = _surest(boxes, truth, over=CONFIDENT, images=images)
     n, n_right = len(sure), _n_on_labels(sure, truth, images)

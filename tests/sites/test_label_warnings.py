@@ -121,9 +121,15 @@ def test_labels_of_other_images_are_refused_where_they_say_what_was_looked_for()
         )
 
     sound, found = both(truth, areas), both(boxes, dogs)
-    assert of_other_images(found, sound) == ()
-    (notice,) = of_other_images(found, both(exchanged(truth), areas))
-    assert notice.code == "labels-of-other-images"
+    assert check_labels(sound, [found]) == ()
+    with pytest.raises(InputError, match="do not belong together"):
+        check_labels(both(exchanged(truth), areas), [found])
+    larger = images((2 * SIZE[0], 2 * SIZE[1]))
+    (warning,) = check_labels(replace(sound, images=larger), [found])
+    assert warning.code == "labels-of-other-size"  # but its boxes are where the objects are
+    with pytest.raises(InputError, match="state another size"):
+        resized = replace(truth, boxes=2 * truth.boxes)
+        check_labels(replace(both(resized, areas), images=larger), [found])
 
 
 @pytest.mark.parametrize("factor", [2, 0.5])
