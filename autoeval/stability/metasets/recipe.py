@@ -30,6 +30,8 @@ from autoeval.runtime.files import PathLike, read_config, write_text
 from autoeval.stability.metasets.transforms import MILD, TransformStep, get_transform
 from autoeval.words import listed
 
+ALSO = {tuple: (list,), float: (int,)}  # types of a file's values beside those of the defaults
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -304,14 +306,19 @@ def load_metaset_config(
     Raises
     ------
     InputError
-        If the file cannot be read, or has another option.
+        If the file cannot be read, has another option, or one of another type than its default.
     """
     known = [field.name for field in fields(MetaSetConfig)]
     options: dict[str, Any] = {} if path is None else read_config(path, known)
+    for name, value in options.items():
+        default = getattr(PAPER, name)
+        if type(value) not in (type(default), *ALSO.get(type(default), ())):
+            raise InputError(
+                f"Expected {name} in {path} in the form of {default!r} but got {value!r}."
+            )
+        options[name] = type(default)(value)
     numbers = {"n_sets": n_sets, "n_images": n_images, "n_transforms": n_transforms}
     options |= {name: number for name, number in numbers.items() if number is not None}
-    if "transforms" in options:
-        options["transforms"] = tuple(options["transforms"])
     return MetaSetConfig(**options)
 
 

@@ -171,6 +171,29 @@ def test_options_override_the_file(tmp_path):
         load_metaset_config(path)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        'per_image = "no"',  # true, as a text
+        "same_images = 0",
+        'transforms = "Rotate"',  # of six letters
+        'n_sets = "5"',
+        "n_images = 2.5",
+        "n_transforms = True",
+        "min_visibility = None",
+    ],
+)
+def test_values_of_another_type_are_refused(tmp_path, line):
+    path = tmp_path / "metaset.py"
+    path.write_text(f"min_visibility = 1\n{line}\n")
+    with pytest.raises(InputError, match=rf"Expected {line.split()[0]} in .* in the form of"):
+        load_metaset_config(path)
+    path.write_text("min_visibility = 1\ntransforms = ('Rotate',)\nper_image = False\n")
+    config = load_metaset_config(path)
+    assert config == MetaSetConfig(transforms=("Rotate",), min_visibility=1)
+    assert str(config.min_visibility) == "1.0"  # in the ids of recipes
+
+
 def test_sizes_of_sample_sets_without_making_them():
     sets = [seed_set(300, "street"), seed_set(20, "yard")]
     assert sample_set_sizes(sets, None, n_sets=2, n_images=None) == [250, 250, 20, 20]
