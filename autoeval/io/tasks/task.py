@@ -208,6 +208,8 @@ def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
     config = read_config(config_path, FILE_KEYS)
     try:
         name, categories = str(config["name"]), tuple(config["categories"])
+        if isinstance(config["categories"], str):
+            raise TypeError(f"categories are no list: {config['categories']!r}")
         root = find_data_root(Path(config_path), name, config.get("data_root"), data_root)
         for entry in config["seed_sets"]:
             layout = entry.get("layout")
@@ -216,12 +218,15 @@ def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
             place = f"Seed set {entry['name']!r} of {config_path}"
             refuse_unknown(entry, [*SEED_SET_KEYS, *options], place)
         seed_sets = tuple(_files(root, entry) for entry in config["seed_sets"])
-    except (AttributeError, KeyError, TypeError) as error:
+        words = {str(word): target for word, target in config.get("detector_mapping", {}).items()}
+    except InputError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"Task file {config_path} is malformed ({error!r}). Expected `name`, `categories` and "
-            "`seed_sets`, each with name and labels (and img_dir, mapping, layout where needed)."
+            f"Task file {config_path} is malformed ({error!r}). Expected `name`, a list of "
+            "`categories` and `seed_sets`, each with name and labels (and img_dir, mapping, layout "
+            "where needed); mappings are dict(WORD=CATEGORY)."
         ) from error
-    words = {str(word): target for word, target in config.get("detector_mapping", {}).items()}
     _check(config_path, categories, seed_sets, words)
     return Task(name, categories, seed_sets, words)
 
@@ -287,6 +292,8 @@ def _check(
     names = [files.name for files in seed_sets]
     if not names or len(set(names)) < len(names):
         raise InputError(f"Task file {path} needs seed sets of different names, got {names}.")
+    if not categories or len(set(categories)) < len(categories):
+        raise InputError(f"Task file {path} needs different categories, got {list(categories)}.")
     # Labels listed in two groups would be left out in one and seen in the other.
     group_of: dict[Path, SeedSetFiles] = {}
     for files in seed_sets:

@@ -71,6 +71,18 @@ SEED_SET = 'dict(name="a", ann_file="a.json", img_dir="a", mapping=dict(a="a"))'
         ("name = 'x'; categories = ['a']; seed_sets = [dict(name='a')]", r"malformed.*labels"),
         ("name = 'x'; categories = ['a']; seed_sets = []", "needs seed sets"),
         (f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}] * 2", "different names"),
+        (f"name = 'x'; categories = ['a', 'a']; seed_sets = [{SEED_SET}]", "different categories"),
+        (f"name = 'x'; categories = []; seed_sets = [{SEED_SET}]", "different categories"),
+        (f"name = 'x'; categories = 'car'; seed_sets = [{SEED_SET}]", "malformed.*no list: 'car'"),
+        (
+            f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}]; detector_mapping = ['b']",
+            "malformed.*WORD=CATEGORY",
+        ),
+        (
+            "name = 'x'; categories = ['a'];"
+            "seed_sets = [dict(name='s', labels='l', img_dir='i', mapping=['car'])]",
+            "malformed.*WORD=CATEGORY",
+        ),
         (
             f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}]; "
             "detector_mapping = dict(car='b')",
