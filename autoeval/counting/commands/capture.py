@@ -358,8 +358,6 @@ def score_reading(cases: PathLike | None = None) -> None:
     cases : path-like, optional
         JSON list of {"kind", "text", "value"}, null for no answer (default: shipped).
     """
-    from pathlib import Path
-
     from autoeval.counting.capture.answers import extract_count
     from autoeval.counting.capture.results import read_cases, score_extractor
     from autoeval.report.page import format_cells, to_markdown

@@ -229,17 +229,13 @@ def evaluate(
         )
 
     # data sets that are separate have bins of their own true counts, where none are given
-    separate_bins = separate and bins is None and trained is None
-    bins_of_each = [
-        bins_of(model) for model in (inputs.models if separate_bins else inputs.models[:1])
-    ]
+    if separate and bins is None and trained is None:
+        bins_of_each = [bins_of(model) for model in inputs.models]
+    else:
+        bins_of_each = [bins_of(inputs.models[0])] * len(inputs.models)
     evaluations = [
         evaluate_counts(model, model_bins, mode=mode, counted=counted, **draws)
-        for model, model_bins in zip(
-            inputs.models,
-            bins_of_each if separate_bins else bins_of_each * len(inputs.models),
-            strict=True,
-        )
+        for model, model_bins in zip(inputs.models, bins_of_each, strict=True)
     ]
     comparison = compare_models(evaluations, **draws) if compared else None
     notes = list(inputs.notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,8 +131,6 @@ def _clear(folder: Path, wanted: Mapping[Path, Sequence[Recipe]], *, overwrite: 
 
     What the same call left stays: a run that was interrupted goes on.
     """
-    import shutil
-
     from autoeval.stability.metasets import load_recipes
 
     present = sorted((folder / "recipes").glob("*.json"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -143,8 +145,6 @@ def search_dropout(**options: Unpack[SearchOptions]) -> None:
 
 def _without(task: Task, names: Sequence[str]) -> Task:
     """Leave sources out of a task, or raise `InputError` where it has none of such a name."""
-    from dataclasses import replace
-
     source_names = [files.name for files in task.seed_sets]
     unknown = [name for name in names if name not in source_names]
     left = tuple(files for files in task.seed_sets if files.name not in names)
@@ -181,8 +181,6 @@ def _cost(bench: Workbench, strategies: Sequence[str]) -> str:
 
 def _seconds_of_a_pass(bench: Workbench, samples: Any) -> float:
     """Measure one clean pass over an image, the second one: the first is slow for other reasons."""
-    import time
-
     from autoeval.io.images import UnreadableImageError
 
     detector = bench.observer.detector
@@ -199,8 +197,6 @@ def _seconds_of_a_pass(bench: Workbench, samples: Any) -> float:
 
 
 def _bench(options: SearchOptions, detector: Any, task: Task, work_dir: Path) -> Workbench:
-    from dataclasses import replace
-
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.samples import ImageLoading
     from autoeval.runtime.store import RowStore
