@@ -316,14 +316,9 @@ class ResultsReader:
             )
         lost = before.keys() - {image.name for image in images}
         taken = np.array([image.taken for image in images], "datetime64[us]")
+        lost_taken = np.array([before[name] for name in lost], "datetime64[us]")
         # a file of the last days leaves out what is older than all that it names
-        goes_on = bool(
-            lost
-            and len(taken)
-            and np.array([before[name] for name in lost]).max() < taken.min()
-            and taken.max() > np.array(list(before.values())).max()
-        )
-        if lost and not goes_on:
+        if lost and not (len(taken) and (lost_taken < taken.min()).all()):
             shown = f"{counted(len(before), 'image')} that it named before"
             text = (
                 f"no longer names {len(lost)} of {shown} ({listed(sorted(lost), most=2)}): they "

@@ -90,8 +90,9 @@ def test_images_that_a_file_no_longer_names_are_read_as_those_of_another_file(wo
 @pytest.mark.parametrize(
     ("days", "warned"),
     [
-        (range(2, 10), False),  # the last days: an older one is left out, a new one is there
-        (range(2, 8), True),  # nothing new: as where its beginning was taken out
+        (range(2, 10), False),  # older ones are left out, new ones are there
+        (range(2, 8), False),  # nothing new, as where the camera was off
+        (range(6), True),
         ((0, *range(2, 10)), True),
     ],
 )
