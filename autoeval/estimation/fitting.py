@@ -654,8 +654,9 @@ def _names_of_sites(
             # of a part of the images, or of a file that was cut at a score
             fewer, shared = min(len(rows[id(a)]), len(rows[id(b)])), rows[id(a)] & rows[id(b)]
             in_part = fewer >= FEWEST_SURE and len(shared) >= SAME * fewer
+            # labels of one set by other names have boxes of another detector, or of a new export
             if a.evaluation.content_key == b.evaluation.content_key or (
-                common and (in_part or (a.name == b.name and same_images))
+                common and (in_part or same_images)
             ):
                 names = listed(list(dict.fromkeys([a.name, b.name])))
                 raise InputError(

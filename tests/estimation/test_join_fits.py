@@ -322,6 +322,17 @@ def test_labels_tell_images_of_equal_names_apart():
         join_fits({"a": fit_of(first), "b": fit_of(replace(first, truth=moved))})
 
 
+def test_labels_of_one_set_by_another_name_count_once_whatever_was_found():
+    """Boxes of two detectors on the same labels were joined as two sets of one detector."""
+    first = make_site(0, categories=WORDS, name="annotations")
+    generator = np.random.default_rng(0)
+    found = first.boxes.boxes + generator.uniform(-4, 4, first.boxes.boxes.shape)
+    others = replace(first.boxes, boxes=found, scores=first.boxes.scores**2)
+    renamed = replace(first, boxes=others, name="val")
+    with pytest.raises(InputError, match="set annotations, val is in more than one of a, b"):
+        join_fits({"a": fit_of(first), "b": fit_of(renamed)})
+
+
 @pytest.mark.parametrize(("ids", "names", "same"), [("other", "", True), ("", "other/", False)])
 def test_images_of_a_set_are_known_by_their_names(ids, names, same):
     """Equal numbers were equal images, and those that a program had numbered anew were others."""
