@@ -74,7 +74,7 @@ from autoeval.labels.joint import Outlook
 from autoeval.labels.values import ValueWithError, VariancePrior, quantile
 from autoeval.model import DomainShift
 from autoeval.model.calibration import FOUND, LIKELY
-from autoeval.model.pair_table import PRECISION, nothing_over
+from autoeval.model.pair_table import PRECISION, Table, nothing_over
 from autoeval.model.priors import SYNONYMS, domain_shift_prior
 from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
@@ -450,7 +450,7 @@ def with_domain_shift(
 
 
 def known_on_labels(
-    a: pd.DataFrame, b: pd.DataFrame, target: str, words: Sequence[Sequence[str]]
+    a: Table, b: Table, target: str, words: Sequence[Sequence[str]]
 ) -> tuple[float, list[float]]:
     """Return how two detectors differ on the labelled sets that both were fitted on.
 
@@ -459,7 +459,7 @@ def known_on_labels(
 
     Parameters
     ----------
-    a, b : DataFrame
+    a, b : Table
         The pairs of site and category that each was fitted on, with ``n_boxes``, or ``n_images``
         where boxes were not counted.
     target : str
@@ -476,32 +476,35 @@ def known_on_labels(
         categories, weighted by the root of the number of boxes, and, with the same weight, of the
         category itself where it has labels enough; NaN without a common pair.
     """
-    key = ["source", "category"]
     size = "n_boxes" if "n_boxes" in a and "n_boxes" in b else "n_images"
-    first = a[key].assign(a=a[target], n_a=a[size])
     spelt = known_spellings([*b["category"]], [*a["category"]])
-    of_b = [spelt.get(word, word) for word in b["category"]]
-    pairs = first.merge(b[key].assign(category=of_b, b=b[target], n_b=b[size]), on=key).dropna()
-    pairs["n"] = pairs[["n_a", "n_b"]].mean(axis=1)
-    pairs["other"] = (pairs["n_a"] - pairs["n_b"]).abs()
-    of_set = pairs.groupby("source")[["n", "other"]].transform("sum")
-    pairs = pairs[of_set["other"] <= OTHER_LABELS * of_set["n"]]
-    if pairs.empty:
+    of_b = zip(b["source"], (spelt.get(word, word) for word in b["category"]), strict=True)
+    row_of_b = {pair: k for k, pair in enumerate(of_b)}
+    of_a = list(zip(a["source"], a["category"], strict=True))
+    rows_a = [k for k, pair in enumerate(of_a) if pair in row_of_b]
+    rows_b = [row_of_b[of_a[k]] for k in rows_a]
+    source, category = (np.asarray(a[name], object)[rows_a] for name in ("source", "category"))
+    ap_a, n_a = (np.asarray(a[name], float)[rows_a] for name in (target, size))
+    ap_b, n_b = (np.asarray(b[name], float)[rows_b] for name in (target, size))
+    n, kept = (n_a + n_b) / 2, np.isfinite(ap_a + ap_b + n_a + n_b)
+    for name in dict.fromkeys(source.tolist()):
+        of_set = kept & (source == name)
+        if np.abs(n_a - n_b)[of_set].sum() > OTHER_LABELS * n[of_set].sum():
+            kept &= ~of_set
+    if not kept.any():
         return math.nan, [math.nan] * len(words)
-    carried = float((pairs["a"] - pairs["b"]).mean())
-    of_a, of_b = pairs["a"].to_numpy(float), pairs["b"].to_numpy(float)
+    ap_a, ap_b, n, category = ap_a[kept], ap_b[kept], n[kept], category[kept]
     # log-odds with .02 added to either side, so that 0 and 1 have some
-    excess = np.log((of_a + 0.02) / (1.02 - of_a)) - np.log((of_b + 0.02) / (1.02 - of_b))
-    weights = np.sqrt(pairs["n"].to_numpy(float))
-    overall = float(np.average(excess, weights=weights))
+    excess = np.log((ap_a + 0.02) / (1.02 - ap_a)) - np.log((ap_b + 0.02) / (1.02 - ap_b))
+    overall = float(np.average(excess, weights=np.sqrt(n)))
     log_odds = []
     for called in words:
-        same = pairs["category"].isin(called).to_numpy()
+        same = np.array([word in called for word in category])
         log_odds.append(overall)
-        if pairs.loc[same, "n"].sum() >= FEWEST_LABELLED:
-            of_category = float(np.average(excess[same], weights=weights[same] ** 2))
+        if n[same].sum() >= FEWEST_LABELLED:
+            of_category = float(np.average(excess[same], weights=n[same]))
             log_odds[-1] = OF_CATEGORY * of_category + (1 - OF_CATEGORY) * overall
-    return carried, log_odds
+    return float((ap_a - ap_b).mean()), log_odds
 
 
 @dataclass(frozen=True, eq=False)
@@ -709,7 +712,7 @@ class ComparedDetector:
         Its name.
     site : Site
         With named categories, K of them, and calibrated boxes.
-    rows : DataFrame
+    rows : Table
         The pairs of site and category that it was fitted on.
     value : float
         Label-free accuracy in all categories together; an average precision is in [0, 1].
@@ -729,7 +732,7 @@ class ComparedDetector:
 
     name: str
     site: Site
-    rows: pd.DataFrame
+    rows: Table
     value: float
     estimates: Sequence[ValueWithError]
     home: float = math.nan
@@ -755,8 +758,7 @@ class ComparedDetector:
         InputError
             If precision is not defined, since no box is over the threshold.
         """
-        regression, target = fitted.regression_, fitted.target
-        of_fit = pd.DataFrame(regression.pairs_)
+        regression, target, of_fit = fitted.regression_, fitted.target, fitted.regression_.pairs_
         _, rows = site_scores(site, regression.features_, counts=False)
         # Errors of differences are standard deviations of normal distributions.
         intervals = [*regression.predict(rows), regression.predict_mean(rows)]
