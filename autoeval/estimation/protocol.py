@@ -92,13 +92,19 @@ class LeaveOneSourceOut:
         """
         table = self.per_source
         true, estimate = table["true"].to_numpy(), table["estimate"].to_numpy()
+        lower, upper = table["lower"].to_numpy(float), table["upper"].to_numpy(float)
         variation = np.sum((true - true.mean()) ** 2) if np.ptp(true) else 0.0  # else rounding
-        inside = table["true"].between(table["lower"], table["upper"]).astype(float)
-        of_source = table.assign(
-            inside=inside.where(table["lower"].notna()), width=table["upper"] - table["lower"]
-        )
-        by_group = of_source.groupby("group" if "group" in table else "source", sort=False)
-        means = by_group[["error", "inside", "width"]].mean().mean()
+        inside = np.where(np.isnan(lower), np.nan, (lower <= true) & (true <= upper))
+        group = np.unique(table["group" if "group" in table else "source"], return_inverse=True)[1]
+        means = {}
+        for name, values in (
+            ("error", table["error"].to_numpy()),
+            ("inside", inside),
+            ("width", upper - lower),
+        ):
+            known = ~np.isnan(values)
+            counts, sums = np.bincount(group[known]), np.bincount(group[known], values[known])
+            means[name] = (sums[counts > 0] / counts[counts > 0]).mean() if known.any() else np.nan
         # NaN where one is not known
         ranks = table[["true", "estimate"]].corr("spearman", min_periods=len(table))
         return {
@@ -212,37 +218,34 @@ def evaluate_pairs(regression: Regression) -> tuple[LeaveOneSourceOut, ...]:
         regression = Regression(target=target, level=level, floor=floor).fit(dealt)
     import pandas as pd
 
-    held_out = pd.DataFrame(regression.left_out_)
-    group, true = regression.left_out_["group"], regression.left_out_["true"]
-    means = [float(true[group != of_pair].mean()) for of_pair in group]
+    left_out = regression.left_out_
+    true, source, category = (left_out[name] for name in ("true", "source", "category"))
+    group = category if by_category else left_out["group"]
+    others = [float(true[left_out["group"] != name].mean()) for name in left_out["group"]]
     # A pair is named by its source, its category, or both, whichever identifies it.
-    if held_out["source"].nunique() == 1:
-        names = held_out["category"]
-    elif held_out["category"].nunique() == 1:
-        names = held_out["source"]
-    else:
-        names = held_out["source"] + ": " + held_out["category"]
-    shared = held_out[["n_images", "true"]].assign(
-        source=names,
-        group=held_out["category" if by_category else "group"],
-        std=0.0,
-        missing=False,
-        interval_method="predictive",
-    )
+    names = source if len({*category}) == 1 else category
+    if len({*source}) > 1 < len({*category}):
+        names = [f"{of_pair}: {name}" for of_pair, name in zip(source, category, strict=True)]
+    shared = {"n_images": left_out["n_images"], "true": true, "source": names, "group": group}
+    shared |= {"std": 0.0, "missing": False}
     # the estimate of an interval that is too wide to be given counts, too
-    ours = shared.assign(
-        estimate=held_out["raw"].clip(0, 1), lower=held_out["lower"], upper=held_out["upper"]
-    )
-    constant = shared.assign(
-        estimate=means, lower=np.nan, upper=np.nan, interval_method=f"none: {BASELINE}"
-    )
-    n_left_out, results = held_out["category" if by_category else "source"].nunique(), []
-    for method, estimated in ((DEFAULT_METHOD, ours), (BASELINE, constant)):
-        errors = (estimated["estimate"] - estimated["true"]).abs()
+    estimates = {DEFAULT_METHOD: np.clip(left_out["raw"], 0, 1), BASELINE: np.array(others)}
+    n_left_out, results = len({*(category if by_category else source)}), []
+    for method, estimate in estimates.items():
+        ours, errors = method == DEFAULT_METHOD, np.abs(estimate - true)
+        per_source = pd.DataFrame(
+            {
+                **shared,
+                "interval_method": "predictive" if ours else f"none: {BASELINE}",
+                "estimate": estimate,
+                "lower": left_out["lower"] if ours else np.nan,
+                "upper": left_out["upper"] if ours else np.nan,
+                "error": errors,
+            }
+        )
         by_repeat = np.array([errors.mean()])
-        estimated = estimated.assign(error=errors)
         results.append(
-            LeaveOneSourceOut(method, target, estimated, by_repeat, {}, by_category, n_left_out)
+            LeaveOneSourceOut(method, target, per_source, by_repeat, {}, by_category, n_left_out)
         )
     return tuple(results)
 
