@@ -235,8 +235,8 @@ class ScatterChart:
         x, y = places[complete], heights[complete]
         line, about, note = self.lines.get(name), "", ""
         if len(x) >= FEWEST_POINTS and np.ptp(x) > 0 and np.ptp(y) > 0:
-            pair = table.loc[complete, [name, self.target.name]]
-            r, rho = (pair.corr(method).iloc[0, 1] for method in ("pearson", "spearman"))
+            ranks = table.loc[complete, [name, self.target.name]].rank().to_numpy(np.float64)
+            r, rho = np.corrcoef(x, y)[0, 1], np.corrcoef(ranks.T)[0, 1]
             note = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over "
             note = note.replace("-", "\N{MINUS SIGN}") + counted(len(x), self.unit)
             if line is None:
@@ -282,8 +282,6 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
     estimate : Estimate, optional
         Drawn as a star.
     """
-    import pandas as pd
-
     regression, cloud = estimator.regression_, None
     pairs, target = shipped(PAIRS, regression.floor), regression.target
     if target in pairs:  # the panel has not all targets
@@ -292,30 +290,30 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
         true = np.array(pairs[target], np.float64)
         cloud = Cloud(scores, true, f"{len(true)} {PANEL}")
     n_images = estimate.n_images if estimate else int(np.median(regression.pairs_["n_images"]))
-    labelled = pd.DataFrame(regression.pairs_)[list(regression.features_)]
-    usual = labelled if cloud is None else pd.DataFrame(cloud.scores)
+    features = regression.features_
+    labelled = {name: np.asarray(regression.pairs_[name], np.float64) for name in features}
+    usual = labelled if cloud is None else cloud.scores
     lines = {}
-    for name in regression.features_:
+    for name in features:
         if name not in usual:  # agreement with a reference detector, which the panel has not
             continue
         site_score = estimate.features.get(name, np.nan) if estimate else np.nan
-        ends = [*usual[name], *labelled[name], site_score]
-        grid = np.linspace(np.nanmin(ends), np.nanmax(ends), STEPS)
-        if not np.ptp(grid) > 0:
+        ends = np.array([*usual[name], *labelled[name], site_score])
+        ends = ends[np.isfinite(ends)]
+        if not len(ends) or not np.ptp(ends):
             continue
-        rows = pd.DataFrame({name: grid, "n_images": n_images})
-        for score in regression.features_:
+        grid = np.linspace(ends.min(), ends.max(), STEPS)
+        rows = {"n_images": np.full(STEPS, n_images), name: grid}
+        for score in features:
             if score == name:
                 continue
-            if score not in usual:
-                rows[score] = np.nan  # filled from the others by the fit
+            known = np.isfinite(usual[name]) & np.isfinite(usual.get(score, np.nan))
+            if not known.any():
+                rows[score] = np.full(STEPS, np.nan)  # filled from the others by the fit
                 continue
-            score_pairs = usual[[name, score]].astype(np.float64)
-            score_pairs = score_pairs[np.isfinite(score_pairs).all(axis=1)]
-            degree = 1 if score_pairs[name].nunique() > 1 else 0
-            rows[score] = np.polynomial.Polynomial.fit(
-                score_pairs[name], score_pairs[score], degree
-            )(grid)
+            x, y = usual[name][known], usual[score][known]
+            degree = 1 if np.ptp(x) > 0 else 0
+            rows[score] = np.polynomial.Polynomial.fit(x, y, degree)(grid)
         intervals = predict_intervals(regression.distribution(rows), regression.level)
         shown = [k for k, interval in enumerate(intervals) if not np.isnan(interval.value)]
         if len(shown) > 1:

@@ -77,6 +77,17 @@ def test_targets_that_the_panel_lacks_have_lines_without_a_cloud(fitted):
     assert plotted.cloud is None and "expected_recall@0.5" in plotted.lines
 
 
+def test_a_score_that_no_labelled_pair_has_has_no_line_and_others_have():
+    """Boxes have no size on images of unknown size, and the panel has no pair of this target."""
+    labels = json.loads((SAMPLE / "val.json").read_text())
+    images = [{"id": of["id"], "file_name": of["file_name"]} for of in labels["images"]]
+    rows = json.loads((SAMPLE / "val_predictions.json").read_text())
+    fitted = autoeval.fit(labels | {"images": images}, rows).for_target("precision@0.3")
+    assert np.isnan(fitted.regression_.pairs_["box_size"]).all()
+    of_chart, read = chart_of_panel(fitted).lines, {*fitted.regression_.features_}
+    assert {*of_chart} - {"held-out estimate"} == read - {"box_size"}
+
+
 def test_a_page_begins_with_its_number_and_ends_with_what_it_is_about(fitted, estimate):
     given = {"command": "autoeval of mine"}
     of_estimate = estimate_page("t", fitted, estimate, about=given).blocks
