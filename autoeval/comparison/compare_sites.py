@@ -163,7 +163,10 @@ def compare_sites(
         paired = pair_labels(common, labels.content, target=target, words=words, plan=labels.plan)
         common = dict(paired.sites)
     sides = [ComparedDetector.of(name, fits[name], site) for name, site in common.items()]
-    levels, of_labels = {side.name: side.value for side in sides}, None
+    levels, of_labels = {}, None
+    for side in sides:
+        whole = float(side.values.mean()) if len(side.values) else side.estimates[-1].value
+        levels[side.name] = whole
     if paired is not None:
         by_labels, of_labels = _labelled_levels(fits, paired)
         levels |= by_labels

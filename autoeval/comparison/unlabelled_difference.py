@@ -76,6 +76,7 @@ from autoeval.model import DomainShift
 from autoeval.model.calibration import FOUND, LIKELY
 from autoeval.model.pair_table import PRECISION, Table, nothing_over
 from autoeval.model.priors import SYNONYMS, domain_shift_prior
+from autoeval.model.regression import Regression
 from autoeval.runtime.files import shipped_config
 from autoeval.sites.site import Site
 
@@ -712,33 +713,29 @@ class ComparedDetector:
         Its name.
     site : Site
         With named categories, K of them, and calibrated boxes.
-    rows : Table
-        The pairs of site and category that it was fitted on.
-    value : float
-        Label-free accuracy in all categories together; an average precision is in [0, 1].
-    estimates : list of ValueWithError
-        Label-free accuracy in each category, and last that in all together. The parameters that
-        follow are of an average precision.
+    regression : Regression
+        Of its fit.
+    scores : Table
+        What that reads at the site, one row a category.
+    values : ndarray of shape (K,)
+        Label-free average precision in each category, in [0, 1]. It and the parameters that follow
+        are empty or NaN at a threshold.
     home : float
         Accuracy at the labelled site if it was trained there, else NaN.
     confidence : ndarray of shape (K,)
         Of its boxes, less that at home; NaN where there is no home.
     uncorrected : ndarray of shape (K,)
-        Label-free accuracy in each category, in [0, 1], as if it were not known that it was trained
-        there.
-    domain_shift : DomainShift, optional
-        Fitted to the labels of its fit; by default the prior.
+        `values` as if it were not known that it was trained there.
     """
 
     name: str
     site: Site
-    rows: Table
-    value: float
-    estimates: Sequence[ValueWithError]
+    regression: Regression
+    scores: Table
+    values: np.ndarray = field(default_factory=lambda: np.zeros(0))
     home: float = math.nan
     confidence: np.ndarray = field(default_factory=lambda: np.zeros(0))
     uncorrected: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    domain_shift: DomainShift | None = None
 
     @classmethod
     def of(cls, name: str, fitted: AccuracyEstimator, site: Site) -> ComparedDetector:
@@ -758,20 +755,16 @@ class ComparedDetector:
         InputError
             If precision is not defined, since no box is over the threshold.
         """
-        regression, target, of_fit = fitted.regression_, fitted.target, fitted.regression_.pairs_
+        regression, target = fitted.regression_, fitted.target
         _, rows = site_scores(site, regression.features_, counts=False)
-        # Errors of differences are standard deviations of normal distributions.
-        intervals = [*regression.predict(rows), regression.predict_mean(rows)]
-        unit = quantile(regression.level, np.inf)
-        estimates = [ValueWithError(interval.raw, interval.reach / unit) for interval in intervals]
+        none = nothing_over(rows, target)  # 0 by definition
         if OperatingPoint.of(target) is not None:
-            if target.startswith(PRECISION) and nothing_over(rows, target).all():
+            if target.startswith(PRECISION) and none.all():
                 raise InputError(
                     f"{target} of {name} is not defined, so there is no difference: "
                     f"{nothing_over_text(target)}. Choose a lower threshold, or compare recall."
                 )
-            return cls(name, site, of_fit, estimates[-1].value, estimates)
-        none = nothing_over(rows, target)  # 0 by definition
+            return cls(name, site, regression, rows)
         values = np.where(none, 0.0, np.clip(regression.distribution(rows).mean, 0, 1))
         uncorrected = values
         home, confidence = math.nan, np.full(len(values), math.nan)
@@ -780,17 +773,15 @@ class ComparedDetector:
             # The prior of pairs was fitted on estimates that are not corrected.
             uncorrected = np.clip(regression.uncorrected(rows).mean, 0, 1)
             uncorrected = np.where(none, 0.0, uncorrected)
-        return cls(
-            name,
-            site,
-            of_fit,
-            float(values.mean()),
-            estimates,
-            home=home,
-            confidence=confidence,
-            uncorrected=uncorrected,
-            domain_shift=regression.domain_shift_,
-        )
+        return cls(name, site, regression, rows, values, home, confidence, uncorrected)
+
+    @cached_property
+    def estimates(self) -> list[ValueWithError]:
+        """Label-free accuracy in each category, and last that in all together."""
+        fitted, unit = self.regression, quantile(self.regression.level, np.inf)
+        intervals = [*fitted.predict(self.scores), fitted.predict_mean(self.scores)]
+        # Errors of differences are standard deviations of normal distributions.
+        return [ValueWithError(interval.raw, interval.reach / unit) for interval in intervals]
 
 
 @dataclass(frozen=True, eq=False)
@@ -849,7 +840,7 @@ def compare_label_free(
     category_of = [*a.site.detector_words.items(), *b.site.detector_words.items()]
     # what each is called on the labelled sets: its own name, or the words that it was given
     words = [(name, *(word for word, of in category_of if of == name)) for name in names]
-    carried, log_odds = known_on_labels(a.rows, b.rows, target, words)
+    carried, log_odds = known_on_labels(a.regression.pairs_, b.regression.pairs_, target, words)
     if OperatingPoint.of(target):
         *differences, whole = map(_independent, a.estimates, b.estimates)
         return LabelFree(differences, whole, carried)
@@ -874,14 +865,14 @@ def compare_label_free(
             "confidence_b": b.confidence,
         }
     )
-    known_falls = [side.domain_shift for side in (a, b) if side.domain_shift is not None]
+    known_falls = [side.regression.domain_shift_ for side in (a, b)]
+    known_falls = [fall for fall in known_falls if fall is not None]
     prior, domain_shift = pair_prior(), known_falls[0] if len(known_falls) == 1 else None
-    of_pairs = prior.predict(table, domain_shift)
+    differences = prior.predict(table, domain_shift)
     # The average precision of a detector without a box is known: the error is that of the other.
-    differences = [
-        _independent(of_a, of_b) if 0.0 in (of_a.error, of_b.error) else predicted
-        for of_a, of_b, predicted in zip(a.estimates, b.estimates, of_pairs, strict=False)
-    ]
+    without_box = nothing_over(a.scores, target) | nothing_over(b.scores, target)
+    for k in np.flatnonzero(without_box).tolist():
+        differences[k] = _independent(a.estimates[k], b.estimates[k])
     whole = prior.mean(differences)
     residuals = [
         prior.residual(float(m), float(disagreed), difference.n_true, usual=usual)
