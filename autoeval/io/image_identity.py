@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -392,9 +392,9 @@ def _stem(name: str) -> str:
     return without_suffix(name.rpartition("/")[2])
 
 
-def _in_folder(name: str) -> str:
-    """Return the name with the last folder alone; empty without a folder."""
-    return "/".join(name.split("/")[-2:]) if "/" in name else ""
+def _in_folder(name: str, n_folders: int) -> str:
+    """Return the name with its last folders alone; empty with fewer folders."""
+    return "/".join(name.split("/")[-n_folders - 1 :]) if name.count("/") >= n_folders else ""
 
 
 def _number(name: str) -> str:
@@ -420,12 +420,15 @@ def _former(name: str) -> str:
 
 BY_NAME = (  # the strictest first
     Rule("file name", normal_name, exact=True),
-    # with the last folder first: frames of many cameras have equal names, and each many places
-    Rule("file name without its folder", _in_folder),
+    # with the last folders first: frames of many cameras have equal names, and each many places
+    *(Rule("file name without its folder", partial(_in_folder, n_folders=n)) for n in (3, 2, 1)),
     Rule("file name without its folder", lambda name: name.rpartition("/")[2]),
-    Rule("file name with another suffix", lambda name: without_suffix(_in_folder(name))),
+    *(
+        Rule("file name with another suffix", lambda name, n=n: without_suffix(_in_folder(name, n)))
+        for n in (3, 2, 1)
+    ),
     Rule("file name with another suffix", _stem),
-    Rule("file name in other case", lambda name: without_suffix(_in_folder(name)).casefold()),
+    Rule("file name in other case", lambda name: without_suffix(_in_folder(name, 1)).casefold()),
     Rule("file name in other case", lambda name: _stem(name).casefold()),
     Rule("name before Label Studio", _stored),
     Rule("name before Label Studio", _stored, _former),
@@ -718,10 +721,9 @@ class _Matching:
         if not folder or not known or n == min(len(parts), len(known_parts)):
             return _Folders(n, apart=False, may_be_one=True)
         end, known_end = "/".join(parts[-n - 1 :]), "/".join(known_parts[-n - 1 :])
-        day, known_day = _DAY.search(folder), _DAY.search(known)
         apart = end in self.known.folder_ends or known_end in self.named.folder_ends
-        if day and known_day:
-            apart |= day.groups() != known_day.groups()
+        # the last day of each: one before may be that of an export
+        apart |= len({*_DAY.findall(folder)[-1:], *_DAY.findall(known)[-1:]}) > 1
         return _Folders(n, apart, may_be_one=bool(_splits(folder) & _splits(known)))
 
     def place_by_the_others(self) -> None:
