@@ -317,8 +317,9 @@ class ResultsReader:
         lost = before.keys() - {image.name for image in images}
         taken = np.array([image.taken for image in images], "datetime64[us]")
         lost_taken = np.array([before[name] for name in lost], "datetime64[us]")
-        # a file of the last days leaves out what is older than all that it names
-        if lost and not (len(taken) and (lost_taken < taken.min()).all()):
+        # a file of the last days leaves out what is no newer than all that it names: several frames
+        # may have one time, and those whose clock was reset have none (`fmin`, `fmax` skip NaT)
+        if lost and not (len(taken) and np.fmax.reduce(lost_taken) <= np.fmin.reduce(taken)):
             shown = f"{counted(len(before), 'image')} that it named before"
             text = (
                 f"no longer names {len(lost)} of {shown} ({listed(sorted(lost), most=2)}): they "

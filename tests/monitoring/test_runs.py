@@ -107,6 +107,29 @@ def test_a_file_of_the_last_days_leaves_out_the_oldest_without_a_warning(
     assert monitored["gate"].to_pandas()["n_images"].sum() == A_DAY * len({*range(8), *days})
 
 
+@pytest.mark.parametrize(
+    ("clock", "warned"), [("reset", False), ("seconds", False), ("none", True)]
+)
+def test_times_of_images_that_a_file_of_the_last_days_leaves_out(clock, warned, world, tmp_path):
+    """One without a time, or some of the second that is cut, were named each night."""
+    path, first = tmp_path / "sites/gate.json", A_DAY // 2
+    for days in (range(5), range(1, 6), range(2, 7)):
+        write_site(tmp_path / "sites", half_empty, days)
+        content = json.loads(path.read_text())
+        for image in content["images"]:
+            if clock == "seconds":  # all frames of a day
+                image["datetime"] = image["datetime"][:10] + " 08:00:07"
+            elif clock == "none" or image["file_name"] == "0017.jpg":
+                image["datetime"] = "2000-01-01 00:00:07"
+        content["images"] = content["images"][first:]
+        content["annotations"] = [row for row in content["annotations"] if row["image_id"] >= first]
+        path.write_text(json.dumps(content))
+        settings = {"work_dir": tmp_path / "work", "baseline": "20"}
+        monitored = autoeval.monitor(world / "fit", tmp_path / "sites", **settings)
+        codes = [note.code for note in monitored.warnings]
+        assert ("images-no-longer-named" in codes) is (warned and days != range(5))
+
+
 def test_a_site_that_a_file_no_longer_names_stays_as_it_was(world, tmp_path):
     """Of images of all sites, where one sends nothing: its boxes counted as those of all scores."""
     path = tmp_path / "all.json"
