@@ -314,7 +314,8 @@ def _with_files(
         n, names = len(content.unlabelled), listed(content.unlabelled)
         text = f"images without labels, left out: {n} ({names})"
         note = Notice("images-without-labels", text, "note")
-        site = replace(site, left_out=(note, *site.left_out))
+        if note not in content.warnings:  # as of a detector that is run
+            site = replace(site, left_out=(note, *site.left_out))
     if everywhere and not len(site.boxes) and site.boxes.run is None:
         raise NoBoxError(f"{files.name} holds no box: expected one or more, to fit on.")
     run, boxes_name = site.boxes.run, str(files.name)

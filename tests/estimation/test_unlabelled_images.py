@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
+import autoeval
 from autoeval.estimation.given import Predictions
 from autoeval.estimation.labelled_sets import labels_with_files
 
@@ -73,3 +74,14 @@ def test_other_images_are_still_not_placed(folder):
     site = labels_with_files(folder / "data.yaml", Predictions(rows))
     (text,) = (notice for notice in site.left_out if notice.code == "images-not-placed")
     assert "elsewhere" in text and "0000" not in text
+
+
+def test_images_without_labels_are_noted_once_where_a_detector_is_run(folder):
+    def find(images):
+        x, y, w, h = XYWH
+        scores = [[0.3 + 0.01 * int(image[0, 0, 0])] for image in images]
+        return [[[x, y, x + w, y + h]]] * len(images), scores, [["car"]] * len(images)
+
+    fitted = autoeval.fit(folder / "data.yaml", autoeval.BlackBoxDetector(find, ["car"]))
+    codes = [notice.code for notice in fitted.fit_result_.warnings]
+    assert codes.count("images-without-labels") == 1
