@@ -208,8 +208,8 @@ def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
     config = read_config(config_path, FILE_KEYS)
     try:
         name, categories = str(config["name"]), tuple(config["categories"])
-        if isinstance(config["categories"], str):
-            raise TypeError(f"categories are no list: {config['categories']!r}")
+        if isinstance(config["categories"], str) or not all(isinstance(c, str) for c in categories):
+            raise TypeError(f"categories are no list of words: {config['categories']!r}")
         root = find_data_root(Path(config_path), name, config.get("data_root"), data_root)
         for entry in config["seed_sets"]:
             layout = entry.get("layout")
@@ -218,7 +218,7 @@ def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
             place = f"Seed set {entry['name']!r} of {config_path}"
             refuse_unknown(entry, [*SEED_SET_KEYS, *options], place)
         seed_sets = tuple(_files(root, entry) for entry in config["seed_sets"])
-        words = {str(word): target for word, target in config.get("detector_mapping", {}).items()}
+        words = _words_of(config.get("detector_mapping", {}))
     except InputError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -275,11 +275,15 @@ def _files(root: Path, entry: Mapping) -> SeedSetFiles:
         name,
         root / labels,
         None if img_dir is None else root / img_dir,
-        None if mapping is None else dict(mapping),
+        None if mapping is None else _words_of(dict(mapping)),
         rest.pop("layout", None),
         rest,
         None if group is None else str(group),
     )
+
+
+def _words_of(mapping: Mapping[Any, object]) -> dict[str, str]:
+    return {str(word): str(category) for word, category in mapping.items()}
 
 
 def _check(

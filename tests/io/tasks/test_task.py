@@ -73,7 +73,12 @@ SEED_SET = 'dict(name="a", ann_file="a.json", img_dir="a", mapping=dict(a="a"))'
         (f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}] * 2", "different names"),
         (f"name = 'x'; categories = ['a', 'a']; seed_sets = [{SEED_SET}]", "different categories"),
         (f"name = 'x'; categories = []; seed_sets = [{SEED_SET}]", "different categories"),
-        (f"name = 'x'; categories = 'car'; seed_sets = [{SEED_SET}]", "malformed.*no list: 'car'"),
+        (
+            f"name = 'x'; categories = 'car'; seed_sets = [{SEED_SET}]",
+            "malformed.*no list of words: 'car'",
+        ),
+        (f"name = 'x'; categories = ['a', ['b']]; seed_sets = [{SEED_SET}]", "malformed.*words"),
+        (f"name = 'x'; categories = [1]; seed_sets = [{SEED_SET}]", "malformed.*words"),
         (
             f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}]; detector_mapping = ['b']",
             "malformed.*WORD=CATEGORY",
@@ -87,6 +92,11 @@ SEED_SET = 'dict(name="a", ann_file="a.json", img_dir="a", mapping=dict(a="a"))'
             f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}]; "
             "detector_mapping = dict(car='b')",
             "`detector_mapping` leads to b",
+        ),
+        (
+            f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}]; "
+            "detector_mapping = dict(car=['a'], bus=1, van='b')",
+            r"`detector_mapping` leads to 1, \['a'\], b",
         ),
     ],
 )

@@ -65,9 +65,14 @@ def test_its_features_are_the_mean_and_spread_of_the_images(samples):
 @pytest.mark.parametrize("with_features", [True, False])
 def test_it_is_the_same_from_a_file(samples, tmp_path, with_features):
     domain = observe_source_domain(Observer(HalfWrong(), BOXES, ScoredSettings()), samples)
-    domain = domain if with_features else replace(domain, features=None)
+    features = replace(domain.features, prototypes=np.eye(2, 3)) if with_features else None
+    domain = replace(domain, features=features)
     domain.save(tmp_path / "home.npz")
-    assert SourceDomain.load(tmp_path / "home.npz", "home").digest == domain.digest
+    read = SourceDomain.load(tmp_path / "home.npz", "home")
+    assert read.digest == domain.digest
+    if with_features:
+        assert read.features.n == N_IMAGES
+        np.testing.assert_array_equal(read.features.prototypes, np.eye(2, 3))
 
 
 NO_MEAN = {"threshold": 0.5, "n": 3, "covariance": np.eye(3)}
