@@ -194,8 +194,8 @@ def place_images(
         raise InputError(
             f"The predictions are of other images than {where}: {len(lost)} of their "
             f"{len(in_file)} images{own_list} are not there ({listed(lost)}), neither by file "
-            "name, in any folder and with any suffix, nor by id, nor by the stem of a file name. "
-            f"There are: {examples}."
+            "name, with any suffix and in any folder but one of another split, camera or day, nor "
+            f"by id, nor by the stem of a file name. There are: {examples}."
         )
     index = np.maximum(index, -1)
     return Placement(index, images, matches, lost, several, listed_there, warnings)
