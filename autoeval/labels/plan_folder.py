@@ -4,11 +4,6 @@
 are ``annotations.json``, which names the drawn images, the images themselves where they are at
 hand, the labelling interface of Label Studio, and the detector's boxes where these are to be
 offered (`write_plan`).
-
-`compact` rearranges the arrays without loss, so that they compress to about half. Numbers that were
-read from text have few decimals and become whole ones; corners of boxes become a corner and a size;
-whole numbers that rise become their steps. Then all first bytes of the numbers are written
-together, all second ones, and so on: high bytes are nearly all alike.
 """
 
 from __future__ import annotations
@@ -45,13 +40,8 @@ from autoeval.labels.values import ValueWithError
 from autoeval.runtime.files import PathLike, atomic_path, read_json, write_json, write_text
 from autoeval.words import codes_of, listed, notices_of
 
-DECIMALS = {np.dtype(np.float32): range(5), np.dtype(np.float64): range(7)}  # that are tried
-LARGEST = 2**30  # whole number
-CORNERS = 4  # columns of boxes
-ONE_BYTE = 255  # up to which steps are no shorter than the numbers
-RISING = 0.9  # share of steps: ids of images rise within each category
 ARRAYS = "pool.npz"
-FORMAT = 9
+FORMAT = 10
 PARTS = ("usual", "category", "image", "values")  # of a `ByImage`
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = (
@@ -62,95 +52,6 @@ SAME = 0.6  # of boxes of one category that overlap by more (IoU), the most conf
 IMAGES = "images"
 EMPTY = "annotations.json"
 CONFIG = "label_config.xml"
-
-
-def compact(array: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the bytes of an array in an order that compresses well, see the module.
-
-    Parameters
-    ----------
-    array : ndarray of shape (n, ...)
-        Numbers; four columns of floats are taken for boxes, xyxy.
-
-    Returns
-    -------
-    stored : ndarray of shape (B, N), uint8
-        The first bytes of all N numbers, the second ones, and so on.
-    encoding : dict
-        What `restored` needs to give the array again, fit for JSON.
-
-    Examples
-    --------
-    >>> stored, encoding = compact(np.array([10.5, 10.25], np.float32))
-    >>> encoding["decimals"], restored(stored, encoding)
-    (2, array([10.5 , 10.25], dtype=float32))
-    """
-    encoding: dict[str, Any] = {"dtype": array.dtype.str, "shape": list(array.shape)}
-    if not array.size:
-        return np.zeros((array.dtype.itemsize, 0), np.uint8), encoding
-    columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
-    if array.dtype in DECIMALS:
-        scaled = columns.astype(np.float64)
-        if len(columns) == CORNERS:  # a corner and the sides, of which the file's reader made both
-            scaled[2:] -= scaled[:2]
-        for decimals in DECIMALS[array.dtype]:
-            whole = np.rint(scaled * 10**decimals)
-            if not (np.abs(whole) < LARGEST).all():
-                break
-            whole = whole.astype(np.int32)
-            # by their bytes, since a negative zero would lose its sign
-            if _as_written(whole, decimals, columns.dtype).tobytes() == columns.tobytes():
-                columns, encoding["decimals"] = whole, decimals
-                break
-    if array.ndim == 1 and array.dtype.kind == "i" and array.max() > ONE_BYTE:
-        steps = np.diff(array, prepend=array.dtype.type(0))
-        if np.mean(steps >= 0) > RISING:
-            columns, encoding["steps"] = steps[None], True
-    size = columns.dtype.itemsize
-    return np.ascontiguousarray(columns.reshape(-1).view(np.uint8).reshape(-1, size).T), encoding
-
-
-def restored(stored: np.ndarray, encoding: Mapping[str, Any]) -> np.ndarray:
-    """Return the array that `compact` was given, to the last bit.
-
-    Parameters
-    ----------
-    stored : ndarray of shape (B, N), uint8
-        Bytes as `compact` returned them.
-    encoding : mapping of str to object
-        Returned with them: ``dtype`` and ``shape`` of the array; ``decimals``, where whole numbers
-        are stored that are so many powers of ten larger; ``steps``, where differences are stored.
-
-    Returns
-    -------
-    ndarray
-        Of this dtype and shape.
-    """
-    dtype, shape = np.dtype(encoding["dtype"]), tuple(encoding["shape"])
-    if 0 in shape:
-        return np.zeros(shape, dtype)
-    decimals = encoding.get("decimals")
-    stored_dtype = dtype if decimals is None else np.dtype(np.int32)
-    columns = np.ascontiguousarray(stored.T).reshape(-1).view(stored_dtype)
-    columns = columns.reshape(-1, shape[0])
-    if encoding.get("steps"):
-        columns = np.cumsum(columns, axis=1, dtype=stored_dtype)
-    if decimals is not None:
-        columns = _as_written(columns, decimals, dtype)
-    return np.ascontiguousarray(columns.T).reshape(shape)
-
-
-def _as_written(whole: np.ndarray, decimals: int, dtype: np.dtype) -> np.ndarray:
-    """Return the numbers whose rounded multiples by a power of ten are `whole`.
-
-    whole (C, n): columns; of four of them the last two are sizes, which become corners again
-    decimals: the power
-    dtype: of the result
-    """
-    numbers = whole / 10**decimals
-    if len(numbers) == CORNERS:
-        numbers[2:] += numbers[:2]
-    return numbers.astype(dtype)
 
 
 def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
@@ -181,10 +82,8 @@ def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
         by_image = getattr(plan, name)
         if by_image is not None:
             arrays |= {f"{name}_{part}": getattr(by_image, part) for part in PARTS}
-    stored = {name: compact(array) for name, array in arrays.items()}
-    contents: dict[str, Any] = {name: content for name, (content, _) in stored.items()}
     with atomic_path(folder / ARRAYS) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **contents)
+        np.savez_compressed(file, **arrays)
     ids = plan.found.images
     document = {
         "format": FORMAT,
@@ -194,7 +93,6 @@ def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
         "drawn": [ids[k].image_id for k in plan.drawn],
         "categories": list(plan.found.categories),
         "unlikely_categories": list(plan.rest.categories) if plan.rest is not None else None,
-        "arrays": {name: encoding for name, (_, encoding) in stored.items()},
         "images": [[i.image_id, i.file_name, i.size] for i in ids],
         "warnings": list(plan.warnings),
         "warning_codes": codes_of(plan.warnings),
@@ -251,9 +149,7 @@ def load_plan(folder: PathLike) -> LabelPlan:
         )
     try:
         with np.load(folder / ARRAYS, allow_pickle=False) as stored:
-            encodings = document["arrays"].items()
-            arrays = {name: restored(stored[name], encoding) for name, encoding in encodings}
-        return _plan(document, arrays)
+            return _plan(document, dict(stored))
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(
             f"The plan in {folder} cannot be read ({type(error).__name__}: {error}). Plan again "
