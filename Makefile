@@ -25,13 +25,15 @@ demo: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/autoeval demo
 
 # What has a job of its own: pages that are run as they stand, counting, and what is rare: what runs
-# networks (detectors, and box stability as published), and what is marked elsewhere.
+# networks (detectors, box stability as published, the demo), and what is marked elsewhere. To import
+# torch and mmdet takes each process as long as hundreds of tests of files.
 DOCS_TESTS := tests/test_docs_run.py tests/test_docs_network.py tests/test_examples.py
 COUNTING := autoeval/counting tests/counting
-NETWORKS := autoeval/detectors tests/detectors autoeval/stability tests/stability
+NETWORKS := autoeval/detectors tests/detectors autoeval/stability tests/stability \
+	autoeval/demo tests/demo autoeval/mmdet_metric.py tests/test_mmdet_metric.py
 # the other files that have a rare test, and those without another one: to collect a file takes as
 # long as many a test
-RARE = $(shell grep -rlw --include='test_*.py' --exclude-dir=detectors --exclude-dir=stability 'mark.rare' tests)
+RARE = $(filter-out $(NETWORKS) $(addsuffix /%,$(NETWORKS)),$(shell grep -rlw --include='test_*.py' 'mark.rare' tests))
 ALL_RARE = $(shell grep -rl --include='test_*.py' '^pytestmark = .*mark\.rare' tests)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n
 EVERYWHERE := not slow and not clients

@@ -2,7 +2,6 @@ import itertools
 
 import numpy as np
 import pytest
-import torch
 from hypothesis.extra.numpy import arrays
 from steady import given, st
 
@@ -41,10 +40,9 @@ def test_overlaps_worked_by_hand(a, b, iou, giou):
 
 
 @given(boxes(3), boxes(4))
-def test_torch_and_numpy_agree_and_giou_is_below_iou(a, b):
+def test_giou_is_below_iou_and_iou_is_that_of_both_orders(a, b):
     iou, giou = box_iou(a, b), box_giou(a, b)
     assert (giou <= iou + 1e-12).all() and (giou >= -1).all()
-    assert np.array_equal(box_giou(torch.tensor(a), torch.tensor(b)).numpy(), giou)
     assert np.array_equal(box_iou(b, a).T, iou)
 
 

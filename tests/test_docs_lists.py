@@ -57,6 +57,7 @@ def test_the_index_names_every_page_and_no_other():
     assert sorted(pages - linked - {(DOCS / "README.md").resolve()}) == []
 
 
+@pytest.mark.rare
 def test_the_reference_of_python_has_every_public_name_and_no_other():
     page = (DOCS / "reference" / "api.md").read_text()
     listed = re.findall(r"^::: (\S+)$", page, re.MULTILINE)

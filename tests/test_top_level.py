@@ -32,6 +32,7 @@ def test_importing_it_takes_next_to_no_time():
     assert foreign == set()
 
 
+@pytest.mark.rare
 def test_all_that_is_promised_is_there():
     assert {name for name in autoeval.__all__ if getattr(autoeval, name) is None} == set()
     assert set(dir(autoeval)) == set(autoeval.__all__)

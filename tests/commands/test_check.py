@@ -83,6 +83,7 @@ def test_the_plan_counts_images_and_hours(worlds, capsys):
     assert "±10 points needs errors of 4.2" in plan["interval"]
 
 
+@pytest.mark.rare
 def test_no_network_is_needed(worlds, capsys, monkeypatch):
     monkeypatch.setattr("autoeval.detectors.load_detector", None)
     code, shown = check(worlds, capsys)

@@ -9,6 +9,7 @@ from autoeval.errors import InputError
 from autoeval.stability.commands.meta_set_options import named_detector
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize(
     ("words", "message"),
     [

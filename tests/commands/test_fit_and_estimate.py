@@ -282,6 +282,7 @@ def test_scores_that_are_never_high_are_calibrated(world, tmp_path):
     assert off < without / 2
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("command", [["label", "plan"], ["monitor"], ["estimate-map"]])
 def test_what_runs_a_detector_refuses_an_estimator_of_predictions(world, tmp_path, command, capsys):
     cv2.imwrite(str(tmp_path / "1.png"), np.zeros((32, 32, 3), np.uint8))

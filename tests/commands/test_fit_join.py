@@ -40,6 +40,7 @@ def tables(tmp_path_factory):
         yield folder
 
 
+@pytest.mark.rare
 def test_joined_fits_remember_the_detector_and_estimate_any_category(tables, tmp_path):
     assert join(tables / "fit_one", tables / "fit_two", to=tmp_path / "all") == 0
     estimator = ["--estimator", str(tmp_path / "all/estimator.parquet")]
@@ -51,6 +52,7 @@ def test_joined_fits_remember_the_detector_and_estimate_any_category(tables, tmp
     assert told["lower"] < told["value"] <= told["upper"]
 
 
+@pytest.mark.rare
 def test_what_does_not_go_together_is_refused(tables, tmp_path, capsys):
     one, two, to = tables / "fit_one", tables / "fit_two", tmp_path / "all"
     on_boxes = fit_on_predictions(tmp_path, "val", seed=0)

@@ -26,6 +26,7 @@ def test_a_fit_says_once_that_images_were_seen_in_training(tmp_path, monkeypatch
     assert (said.out + said.err).count("these were trained on") == 1
 
 
+@pytest.mark.rare
 def test_images_that_only_the_option_places_are_compared_with_those_of_training(tmp_path):
     """Label files of YOLO in a folder of their own: such a fit ended in an error."""
     config = pytest.importorskip("mmengine.config").Config

@@ -57,6 +57,7 @@ def estimate_of(tmp_path):
     return json.loads((tmp_path / "new_work/result.json").read_text())["estimate"]
 
 
+@pytest.mark.rare
 def test_images_and_an_estimator_are_enough(fitted, tmp_path, capsys):
     images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
     saved = ["--estimator", str(fitted / "work/estimator.parquet")]
@@ -82,6 +83,7 @@ def test_images_and_an_estimator_are_enough(fitted, tmp_path, capsys):
     assert estimate_of(tmp_path)["n_images"] == 5
 
 
+@pytest.mark.rare
 def test_a_file_that_knows_no_detector_asks_for_one(fitted, tmp_path, capsys):
     saved = AccuracyEstimator.load(fitted / "work/estimator.parquet")
     replace(saved, loading_={}).save(tmp_path / "forgetful.parquet")
@@ -101,6 +103,7 @@ def test_a_file_that_knows_no_detector_asks_for_one(fitted, tmp_path, capsys):
     assert LOADED[-1] == ("yolox_tiny", None)
 
 
+@pytest.mark.rare
 def test_unpickling_is_never_saved(fitted):
     note = read_artefact(fitted / "work/estimator.parquet")[1]["loading"]["detector"]
     assert note["name"] == "rectangles" and "trust_checkpoint" not in note
@@ -189,6 +192,7 @@ def test_boxes_are_found_anew_where_a_module_of_the_detector_changed(tmp_path):
     assert widths == [4, 16, 128]
 
 
+@pytest.mark.rare
 def test_labels_of_training_images_give_a_warning(tmp_path, monkeypatch, capsys):
     labels, images = write_table(tmp_path / "table")
     detector = BrightnessDetector()

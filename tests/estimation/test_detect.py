@@ -407,6 +407,7 @@ def test_boxes_from_a_higher_threshold_are_read_alike_by_file_and_by_run(sites, 
         site_observer(fitted, high)
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize(
     ("given", "name", "expected"),
     [

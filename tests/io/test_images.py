@@ -86,6 +86,7 @@ def save_turned(picture, path, orientation):
     return path
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("orientation", [1, 3, 6, 8])
 def test_equals_the_loader_of_mmdet_whatever_the_orientation(tmp_path, orientation):
     picture = np.random.default_rng(1).integers(0, 256, (8, 12, 3), dtype=np.uint8)
@@ -115,6 +116,7 @@ def test_few_bits_stored_in_many_are_refused(tmp_path, suffix, bits):
         read_image(tmp_path / f"raw{suffix}")
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("brightest", [0, 65535])
 def test_sixteen_bits_in_use_are_read_as_mmdet_reads_them(tmp_path, brightest):
     picture = np.linspace(0, brightest, 600).astype(np.uint16).reshape(20, 30)
