@@ -38,7 +38,8 @@ NETWORKS = (
 )
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 # What several files of tests share has no examples, and to look for some would import torch.
-collect_ignore = [of.name for of in Path(__file__).parent.glob("*.py") if "test_" not in of.name]
+helpers = (path.name for path in Path(__file__).parent.glob("*.py"))
+collect_ignore = [name for name in helpers if not name.startswith("test_")]
 
 
 @pytest.hookimpl(wrapper=True)
