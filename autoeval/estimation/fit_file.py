@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -338,7 +337,7 @@ class FittedSites:
             )
         except InputError:
             raise
-        except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        except Exception as error:  # see `read_artefact`
             raise InputError(
                 f"The labelled sites of a fit in {self.path} cannot be read "
                 f"({type(error).__name__}: {error}): fit again, or copy the folder again."

@@ -1,5 +1,6 @@
 """Joining fits is fitting their labelled sites together."""
 
+import contextlib
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -387,6 +388,19 @@ def test_a_fit_whose_sites_are_not_there_is_refused(tmp_path):
     (tmp_path / "fit.sites.npz").write_bytes(b"no archive")
     with pytest.raises(InputError, match="cannot be read"):
         join_fits({"a": AccuracyEstimator.load(tmp_path / "fit.parquet"), "b": fit(1)})
+
+
+def test_a_damaged_file_of_sites_is_refused(tmp_path):
+    fit(0).save(tmp_path / "fit.parquet")
+    content, refused = (tmp_path / "fit.sites.npz").read_bytes(), 0
+    for place in range(100, len(content), len(content) // 40):  # in a stream, a name, a checksum
+        damaged = content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :]
+        (tmp_path / "fit.sites.npz").write_bytes(damaged)
+        with contextlib.suppress(InputError):
+            FittedSites(path=tmp_path / "fit.sites.npz").read()
+            continue
+        refused += 1
+    assert refused > 20
 
 
 def test_the_sites_beside_a_fit_are_its_own(tmp_path):

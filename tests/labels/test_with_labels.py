@@ -1,5 +1,6 @@
 """From labelled sites to label assistance, a plan, labels and an estimate, on made sites."""
 
+import contextlib
 import json
 import math
 from dataclasses import replace
@@ -207,6 +208,16 @@ def test_a_plan_survives_its_file_and_grows(plan, labels, tmp_path):
     with pytest.raises(InputError, match="another version"):
         load_plan(tmp_path)
     (tmp_path / "plan.json").write_text(json.dumps(document))
+    content = (tmp_path / "pool.npz").read_bytes()
+    refused = 0
+    for place in range(100, len(content), len(content) // 40):  # in a stream, a name, a checksum
+        damaged = content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :]
+        (tmp_path / "pool.npz").write_bytes(damaged)
+        with contextlib.suppress(InputError):
+            load_plan(tmp_path)
+            continue
+        refused += 1
+    assert refused > 30
     (tmp_path / "pool.npz").write_bytes(b"no")
     with pytest.raises(InputError, match="cannot be read"):
         load_plan(tmp_path)

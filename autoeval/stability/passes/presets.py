@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
-from zipfile import BadZipFile
 
 import numpy as np
 from typing_extensions import Self
@@ -37,7 +36,6 @@ from autoeval.stability.network.viewed_black_box import ViewedBlackBox
 from autoeval.stability.scores.box_stability import BoxStabilitySettings
 from autoeval.stability.scores.frechet_distance import FeatureStatistics
 
-UNREADABLE = (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError)
 # What a clean pass leaves behind at next to no cost.
 BY_PRODUCTS = ("candidates", "energies", "features")
 PRESETS = {
@@ -113,7 +111,7 @@ class SourceDomain:
             if features:
                 features["n"] = int(features["n"])
             return cls(name, FeatureStatistics(**features) if features else None, threshold)
-        except UNREADABLE as error:
+        except Exception as error:  # a changed byte may make any part of the readers fail
             raise InputError(
                 f"Expected a training domain in '{path}' but could not read it: {error}"
             ) from error
