@@ -31,6 +31,7 @@ from autoeval.comparison.paired_labels import (
 from autoeval.comparison.unlabelled_difference import ComparedDetector, compare_label_free
 from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.io.image_identity import BY_NAME, match_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.joint import outlook_after
 from autoeval.labels.labelled_estimate import warnings_of_conflict, warnings_of_few
@@ -148,9 +149,17 @@ def compare_sites(
     if labels is not None:
         of_boxes = [word for site in sites.values() for word in site.boxes.categories]
         of_fits = [word for fitted in fits.values() for word in fitted.known_looks().categories]
-        images = next(iter(sites.values())).boxes.images
+        rules = {  # by which the labelled images are found in the file of each detector
+            name: match_images(labels.content.images, site.boxes.images).rules
+            for name, site in sites.items()
+        }
+        best_named = max(
+            rules,
+            key=lambda name: (sum(map(bool, rules[name])), rules[name].count(BY_NAME[0].name)),
+        )
+        sites = {best_named: sites[best_named], **sites}  # labels have the names of the first
         words_known = [*(labels.words or (*of_boxes, *of_fits))]
-        of_images = labels_on(labels.content, images, words_known)
+        of_images = labels_on(labels.content, sites[best_named].boxes.images, words_known)
         if not labels.words:
             for site in sites.values():
                 of_images = in_categories(of_images, site.detector_words)

@@ -3,7 +3,7 @@
 import json
 from functools import cache
 from html import escape
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -353,6 +353,38 @@ def test_common_images_alone_are_compared(world, tmp_path):
     result = compare(fits(world), [part, *site_predictions(world, "strong")])
     assert result.n_images <= 30
     assert any("strong has" in of and "are common" in of for of in result.warnings)
+
+
+@pytest.mark.parametrize("folders", [("", "cam1/"), ("cam1/", "")])
+@pytest.mark.parametrize("offsets", [(1000, 2000), (1000, 0)])  # numbers of cam2 are those of boxes
+def test_labels_are_found_by_the_names_of_any_detector(world, tmp_path, folders, offsets):
+    """One file has no folders, and the labels are of two cameras, of which one was run."""
+    content = json.loads(site_labels(world).read_text())
+    cam1, cam2 = (
+        [
+            image | {"id": image["id"] + offset, "file_name": f"{camera}/{image['id']}.jpg"}
+            for image in content["images"]
+        ]
+        for camera, offset in zip(("cam1", "cam2"), offsets, strict=True)
+    )
+    of_image = dict(zip([image["id"] for image in content["images"]], cam1, strict=True))
+    of_other = dict(zip(of_image, cam2[::-1], strict=True))  # what is seen there is another thing
+    content["images"] = [*cam1, *cam2]
+    content["annotations"] = [
+        one | {"id": k, "image_id": images[one["image_id"]]["id"]}
+        for k, (images, one) in enumerate(product((of_image, of_other), content["annotations"]))
+    ]
+    (labels := tmp_path / "labels.json").write_text(json.dumps(content))
+    files = []
+    for name, folder in zip(("weak", "strong"), folders, strict=True):
+        boxes = json.loads((world / f"site_{name}_predictions.json").read_text())
+        named = [box | {"file_name": f"{folder}{box['image_id']}.jpg"} for box in boxes]
+        (path := tmp_path / f"{name}.json").write_text(json.dumps(named))
+        files.append(path)
+    result = compare(fits(world), files, labels=labels)
+    truth = np.mean(true_precision(world, "strong") - true_precision(world, "weak"))
+    assert result.n_labelled == result.n_images
+    assert result.value == pytest.approx(truth, abs=1e-9)
 
 
 def test_result_as_table_dict_and_picture(unlabelled):
