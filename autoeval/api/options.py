@@ -130,8 +130,8 @@ class ResultsOptions(NamedDetector, DetectorOptions, total=False):
     Parameters
     ----------
     names : mapping of str to str, or path-like
-        Words for the category numbers of the predictions: data.yaml, or a text file with a word a
-        line, counted from 0.
+        Words for the category numbers of the predictions: data.yaml, JSON, or a text file with a
+        word a line, counted from 0.
     numbering : str
         How category numbers count, where several ways fit: labels (as in the labels, the names or
         the fit), 0 or 1 (positions in their list), coco (1 to 90), images (as in the list of

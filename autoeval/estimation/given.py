@@ -66,7 +66,7 @@ class Predictions:
     names : mapping or sequence of str, or path-like
         Word for each category number, where neither the file nor the labels have it, such as
         ``model.names`` or ``config.id2label``, or the words from number 0 on; or the file with the
-        words: ``data.yaml``, or a text file with a word a line, counted from 0.
+        words: ``data.yaml``, JSON, or a text file with a word a line, counted from 0.
     complete : bool
         Whether all boxes are there; False goes on although those with a score under .3 are missing.
     reference_names : mapping or sequence of str, or path-like

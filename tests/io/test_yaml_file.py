@@ -1,4 +1,6 @@
-"""YAML files of other programs: nothing in them can fill the memory."""
+"""YAML files of other programs, in which nothing can fill the memory, and names in JSON."""
+
+import json
 
 import pytest
 
@@ -31,6 +33,26 @@ def test_what_is_no_list_of_names_is_refused(read, text, message, tmp_path):
     (tmp_path / "data.yaml").write_text(text)
     with pytest.raises(InputError, match=message):
         read(tmp_path / "data.yaml")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"0": "car", "1": "bus"},
+        ["car", "bus"],
+        {"names": ["car", "bus"]},
+        {"names": {"1": "bus", "0": "car"}},
+    ],
+)
+def test_names_may_be_json(tmp_path, content):
+    (tmp_path / "names.json").write_text(json.dumps(content, indent=2))
+    assert read_names(tmp_path / "names.json") == {"0": "car", "1": "bus"}
+
+
+def test_json_that_is_no_list_of_names_is_refused(tmp_path):
+    (tmp_path / "coco.json").write_text(json.dumps({"images": [], "categories": [{"id": 1}]}))
+    with pytest.raises(InputError, match="word for each number, not for images, categories"):
+        read_names(tmp_path / "coco.json")
 
 
 def test_a_few_aliases_are_read(tmp_path):

@@ -26,7 +26,7 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import normal_id
 from autoeval.io.labels.content import SEPARATORS, LabelSet, renamed
-from autoeval.runtime.files import PathLike, name_of, read_yaml
+from autoeval.runtime.files import PathLike, name_of, read_json, read_yaml
 from autoeval.words import Notice, listed
 
 LABELS = "labels"
@@ -338,7 +338,7 @@ def _without_word(
     return InputError(
         f"{path} names categories by numbers that have no word: "
         f"{listed(sorted(lost or used, key=_counting), 20)}.{text} Write the word of each box as "
-        "'category', or give the words with --names FILE (data.yaml, or a word a line)."
+        "'category', or give the words with --names FILE (data.yaml, JSON, or a word a line)."
     )
 
 
@@ -380,7 +380,8 @@ def read_names(given: Mapping[Any, str] | Sequence[str] | PathLike) -> dict[str,
     given : mapping or sequence of str, or path-like
         A mapping has the word of each number, which may be an integer, as ``model.names`` of
         Ultralytics and ``config.id2label`` of transformers. A file is YAML with ``names`` as a list
-        or by number, as Ultralytics' ``data.yaml``, or text with a word a line; lists count from 0.
+        or by number, as Ultralytics' ``data.yaml``, JSON with these or the words alone, or text
+        with a word a line; lists count from 0.
 
     Raises
     ------
@@ -400,6 +401,9 @@ def read_names(given: Mapping[Any, str] | Sequence[str] | PathLike) -> dict[str,
     elif path.suffix in (".yaml", ".yml"):
         document = read_yaml(path)
         names = document.get("names") if isinstance(document, dict) else document
+    elif path.suffix == ".json":
+        document = read_json(path, "file of names")
+        names = document.get("names", document) if isinstance(document, dict) else document
     else:
         try:
             names = path.read_text(encoding="utf-8-sig").splitlines()
@@ -414,7 +418,8 @@ def read_names(given: Mapping[Any, str] | Sequence[str] | PathLike) -> dict[str,
         raise InputError(f"{path}: expected a word for each number, not for {listed(wrong)}.")
     words = {number: str(word).strip() for number, word in pairs if str(word).strip()}
     if not words:
-        raise InputError(f"{path} holds no names: expected `names` in YAML, or a word a line.")
+        expected = "expected `names` in YAML or JSON, or a word a line"
+        raise InputError(f"{path} holds no names: {expected}.")
     return words
 
 
