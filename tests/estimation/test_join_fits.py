@@ -138,6 +138,15 @@ def test_words_that_labels_of_one_set_spell_otherwise_are_those_of_another():
             np.testing.assert_array_equal(numbers_at(joined, known), numbers_at(same, known))
 
 
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_two_words_of_one_fit_are_not_that_of_another(order):
+    """As car and CAR where another fit has Car: the first of them was it, in one of the orders."""
+    words = {"a": ("Car", "person"), "b": ("car", "CAR", "person")}
+    sites = {name: make_site(k, categories=words[name]) for k, name in enumerate(words)}
+    fits = {name: fit_of(replace(sites[name], everywhere=False)) for name in order}
+    assert {*join_fits(fits).regression_.categories_} == {"Car", "car", "CAR", "person"}
+
+
 def test_named_categories_that_are_spelt_otherwise_are_those_of_another_fit():
     """As of --category Person and --category person: two categories of the joined fit."""
 

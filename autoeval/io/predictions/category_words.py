@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -426,7 +427,7 @@ def read_names(given: Mapping[Any, str] | Sequence[str] | PathLike) -> dict[str,
 def known_spellings(used: Collection[str], words: Sequence[str]) -> dict[str, str]:
     """Return the known word for each that differs from it only by case, separators or Unicode form.
 
-    Such as ``traffic light`` for ``Traffic_Light``; not where both are `used`.
+    Such as ``traffic light`` for ``Traffic_Light``; not where several such are `used`.
 
     Parameters
     ----------
@@ -444,10 +445,11 @@ def known_spellings(used: Collection[str], words: Sequence[str]) -> dict[str, st
     of_form: dict[str, list[str]] = {}
     for word in dict.fromkeys(words):
         of_form.setdefault(form[word], []).append(word)
+    n_used = Counter(form[word] for word in {*used})
     known: dict[str, str] = {}
     for word in dict.fromkeys(used):
         same = of_form.get(form[word], [])
-        if len(same) == 1 and same[0] not in used and same[0] not in known.values():
+        if len(same) == 1 and same[0] != word and n_used[form[word]] == 1:
             known[word] = same[0]
     return known
 
