@@ -20,11 +20,11 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import numpy as np
 
 from autoeval.boxes import LabelledImage
+from autoeval.io.folder_days import are_of_two_days
 from autoeval.words import Notice, listed
 
 _PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
 _ODD = re.compile(r"[^-\w.]")
-_DAY = re.compile(r"(?:^|/)((?:19|20)\d\d)[-_./]?([01]\d)[-_./]?([0-3]\d)(?=/|$)")
 SUFFIXES = frozenset(
     {".bmp", ".dib", ".gif", ".jpe", ".jpeg", ".jpg", ".png", ".pbm", ".pgm", ".pnm", ".ppm"}
     | {".tif", ".tiff", ".webp", ".avif", ".jp2", ".hdr", ".ras", ".sr"}
@@ -722,8 +722,7 @@ class _Matching:
             return _Folders(n, apart=False, may_be_one=True)
         end, known_end = "/".join(parts[-n - 1 :]), "/".join(known_parts[-n - 1 :])
         apart = end in self.known.folder_ends or known_end in self.named.folder_ends
-        # the last day of each: one before may be that of an export
-        apart |= len({*_DAY.findall(folder)[-1:], *_DAY.findall(known)[-1:]}) > 1
+        apart |= are_of_two_days(folder, known)
         return _Folders(n, apart, may_be_one=bool(_splits(folder) & _splits(known)))
 
     def place_by_the_others(self) -> None:

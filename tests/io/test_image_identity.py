@@ -140,7 +140,15 @@ def test_an_image_that_is_left_is_none_of_another_folder(form, folders):
 
 
 @pytest.mark.parametrize("form", ["{}/0815.jpg", "gate/{}/0815.jpg", "{}/gate/0815.jpg"])
-@pytest.mark.parametrize("day", ["2026-03-0{}", "2026030{}", "2026/03/0{}", "2026_03_0{}"])
+@pytest.mark.parametrize(
+    "day",
+    [
+        *("2026-03-0{}", "2026030{}", "2026/03/0{}", "2026_03_0{}"),
+        *("0{}-03-2026", "03.0{}.2026"),  # the day or the month first
+        *("2026-03-0{}_08", "2026-03-0{}T08.15.07", "2026030{}_0815", "2026-03-02_0{}"),
+        *("2026-03-02/0{}", "0{}-03-2026 08h15"),
+    ],
+)
 def test_images_of_another_day_are_others(form, day):
     """The boxes of yesterday were taken for those of the list of today."""
     first, second = (form.format(day.format(k)) for k in (1, 2))
