@@ -29,7 +29,7 @@ from autoeval.labels.labelled_categories import (
     has_labels,
     labelled_categories,
 )
-from autoeval.sites.label_warnings import lie_elsewhere
+from autoeval.sites.label_warnings import of_other_images
 from autoeval.sites.site import Site
 from autoeval.words import Notice, counted, listed, prefixed
 
@@ -257,8 +257,8 @@ def on_common_ground(
             "both? If not, the difference is wrong",
         )
         for a, b in itertools.combinations(common_sites, 2)
-        if lie_elsewhere(common_sites[a].boxes, common_sites[b].boxes)
-        and lie_elsewhere(common_sites[b].boxes, common_sites[a].boxes)
+        if of_other_images(common_sites[a].boxes, common_sites[b].boxes)
+        and of_other_images(common_sites[b].boxes, common_sites[a].boxes)
     ]
     between += [
         Notice(

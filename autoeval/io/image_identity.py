@@ -47,7 +47,9 @@ PLAIN_RULES = frozenset(
 """Rules that need no word where they match every image."""
 STEMS = frozenset({"file name as id", "stem of the file name"})  # of `PLAIN_RULES` those of stems
 ENOUGH_AS_IDS = 0.5  # of the images that stems place: so many by ids, and these may be meant
-_WHOLE = re.compile(r"0*(\d+)(?:\.0*)?")
+_WHOLE = re.compile(r"^0*(\d+)(?:\.0*)?\Z")
+# without leading zeros, as a stem loses them that is written as a number; other names as they are
+_number = partial(_WHOLE.sub, r"\1")
 _ROBOFLOW = re.compile(r"(?:[_-](?P<suffix>[a-z]{3,4}))?\.rf\.[0-9a-zA-Z]{8,}$", re.IGNORECASE)
 _NOT_WORD = re.compile(r"[^0-9A-Za-z]+")
 Key = Callable[[str], str]
@@ -395,12 +397,6 @@ def _stem(name: str) -> str:
 def _in_folder(name: str, n_folders: int) -> str:
     """Return the name with its last folders alone; empty with fewer folders."""
     return "/".join(name.split("/")[-n_folders - 1 :]) if name.count("/") >= n_folders else ""
-
-
-def _number(name: str) -> str:
-    """Drop leading zeros of a number, as a stem loses them that is written as a number."""
-    whole = _WHOLE.fullmatch(name)
-    return whole[1] if whole else name
 
 
 def _numbered_stem(name: str) -> str:

@@ -137,12 +137,16 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     Counted are the most confident boxes over .3, as many as there are objects on the images that
     hold one, whatever their category, by an IoU of .5 with any label. Labels are of other images
     where 30 % or fewer are on one, and no more than at the best of 20 exchanges of the
-    labels between images. docs/results/label_warnings.md has how often.
+    labels between images. docs/results/label_warnings.md has how often. With boxes of another
+    detector as labels so it is with less than one in a hundred pairs of detectors at real sites,
+    with none in both directions, and with more than half where images are exchanged (a test in
+    `tests/test_real_predictions.py`).
 
     Parameters
     ----------
     boxes, truth : Boxes
-        Of a detector, and labels, on the same images.
+        Of a detector, and labels, on the same images; or boxes of another detector, of which those
+        over .3 stand for labels, whose score is 1.
 
     Returns
     -------
@@ -150,6 +154,7 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
         One that refuses, or none; none with fewer than `FEWEST_LABELLED` labelled images or
         `FEWEST_SUREST` such boxes.
     """
+    truth = truth.where(over_threshold(truth.scores, CONFIDENT))
     images = np.unique(truth.image[~truth.crowd])
     sure = _surest(boxes, truth, over=CONFIDENT, images=images)
     n, n_right = len(sure), _n_on_labels(sure, truth, images)
@@ -170,37 +175,20 @@ def of_other_images(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     return (Notice("labels-of-other-images", text, severity="refused"),)
 
 
-def lie_elsewhere(boxes: Boxes, other_boxes: Boxes) -> bool:
-    """Whether boxes lie no more often on those of another detector than on those of other images.
-
-    As `of_other_images`, with the other boxes over .3 as labels: so it is with less than one in a
-    hundred pairs of detectors at real sites, with none in both directions, and with more than half
-    where images are exchanged (a test in `tests/sites/test_label_warnings.py`).
-
-    Parameters
-    ----------
-    boxes, other_boxes : Boxes
-        Of two detectors, on the same images.
-    """
-    return bool(
-        of_other_images(boxes, other_boxes.where(over_threshold(other_boxes.scores, CONFIDENT)))
-    )
-
-
 def reference_elsewhere(boxes: Boxes, reference: Boxes) -> tuple[Notice, ...]:
     """Warn where boxes lie no more often on those of a reference than on those of other images.
 
     Parameters
     ----------
     boxes, reference : Boxes
-        Of a detector and of the reference detector, on the same images; see `lie_elsewhere`.
+        Of a detector and of the reference detector, on the same images; see `of_other_images`.
 
     Returns
     -------
     tuple of Notice
         One warning, or none.
     """
-    if not lie_elsewhere(boxes, reference):
+    if not of_other_images(boxes, reference):
         return ()
     text = (
         "boxes of both detectors lie on each other no more often than on those of other "
