@@ -69,6 +69,7 @@ images, so that none counts for more than twice its share of a simple random sam
 FEWEST_GROUPS = 5  # left out, for their errors to stand for those of a new site
 COMPARED_IMAGES = 20  # at most, at equal distances, to see whether the boxes are those of the plan
 NEAR = 2.0  # pixels: the same network on another machine rounds otherwise, and moves no box further
+SAME_ESTIMATE = 0.005  # rounding moves no end of an estimate further; another fit does
 OF_POOL = frozenset(
     {
         "another-split",
@@ -654,8 +655,8 @@ def check_plan(plan: LabelPlan, estimate: Estimate, folder: Path) -> LabelPlan:
     Raises
     ------
     InputError
-        If images, categories, known site, group, boxes or detector, target, level, score
-        threshold or IoU differ.
+        If images, categories, known site, group, boxes or detector, target, level, label-free
+        estimate, score threshold or IoU differ.
     """
     assert estimate.site is not None
     planned, images = plan.found.images, estimate.site.boxes.images
@@ -713,6 +714,12 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
         return f"{plan.target}, not {estimate.target}"
     if plan.level != estimate.level:
         return f"intervals of {plan.level:.0%}, not {estimate.level:.0%}"
+    printed = [plan.printed[estimate.target][end] for end in ENDS]
+    ends = [getattr(estimate, end) for end in ENDS]
+    same = np.allclose(printed, ends, rtol=0, atol=SAME_ESTIMATE, equal_nan=True)
+    if names == planned_names and not same:  # images without a box may have come since
+        texts = ["{:.1f} ({:.1f} to {:.1f})".format(*np.multiply(100, x)) for x in (printed, ends)]
+        return f"another fit, by which the label-free estimate is {texts[0]}, not {texts[1]}"
     points = map(OperatingPoint.of, (estimate.target, *estimate.other_targets))
     point = next(filter(None, points), None)
     if point and plan.score_thr is None:

@@ -11,7 +11,7 @@ import pytest
 from commands.predicted_world import write_world
 from comparison.two_detectors import site_labels, site_predictions, write_detectors
 
-from autoeval import AccuracyEstimator, Predictions, estimate_with_labels, plan_labels
+from autoeval import AccuracyEstimator, Predictions, estimate_with_labels, fit, plan_labels
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlanRequest, check_plan, plan_in_folder
 from autoeval.labels.plan import BY_TIME
@@ -59,6 +59,18 @@ def test_the_same_detector_and_site_take_the_plan(world):
 def test_another_detector_site_or_category_is_refused(world, other, why):
     with pytest.raises(InputError, match=why):
         predicted(world, **other)
+
+
+def test_another_fit_of_the_detector_is_refused(world, tmp_path):
+    """The plan kept the estimate of the first fit as its prior, and nothing said so."""
+    (path,) = site_predictions(world, "strong")
+    site = {"images": site_labels(world), "work_dir": tmp_path}
+    plan = plan_labels(world / "strong", path, n=10, **site)
+    labelled = world / "set.json", world / "set_strong_predictions.json"
+    again, lower = fit(*labelled), fit(*labelled, trained_here=True)
+    with pytest.raises(InputError, match="holds a plan for another fit"):
+        plan_labels(lower, path, n=12, **site)
+    assert plan_labels(again, path, n=12, **site).printed["mAP"] == plan.printed["mAP"]
 
 
 def test_boxes_with_other_words_are_other_boxes(world, tmp_path):
