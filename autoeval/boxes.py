@@ -317,7 +317,7 @@ def _written_sides(boxes: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class LabelledImage:
-    """An image of a set, be it with boxes or without.
+    """An image of a set, labelled or not, be it with boxes or without; its pixels are elsewhere.
 
     Parameters
     ----------
@@ -603,9 +603,10 @@ class Boxes:
     numbering : Numbering
         How numbers of categories were read.
     lists_images : bool
-        Whether the file itself lists the images that the detector was run on.
+        Whether the file itself lists the images that the detector was run on, those without a box
+        among them.
     listed : bool
-        Whether a user listed the images for `load_predictions`, as for an estimate.
+        Whether a user gave `images` to `load_predictions`: an estimate without others is of these.
     run : DetectorRun, optional
         Which detector was run, where `autoeval detect` wrote the file.
     """

@@ -361,7 +361,7 @@ def unlike(
     for site in there:
         found = change(site.boxes)
         try:
-            floor = statistics.start_of(found).floor
+            floor = statistics.start_of(found).threshold
         except InputError:  # refused; tabulated all the same
             floor = 0.0
         rows, calibration = fits[floor]

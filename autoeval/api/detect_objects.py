@@ -105,7 +105,7 @@ def detect(
     >>> boxes.categories, boxes.boxes.tolist()  # xyxy in pixels
     (('car',), [[8.0, 8.0, 48.0, 28.0], [8.0, 8.0, 48.0, 28.0]])
     """
-    from autoeval.estimation.observation.kept_observer import keeping
+    from autoeval.estimation.observation.kept_observer import with_keeping
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.pass_settings import PassSettings
     from autoeval.estimation.observation.samples import UnlabelledSamples
@@ -119,7 +119,7 @@ def detect(
         raise InputError(f"Expected an output that ends in {SUFFIX} but got {output}.")
     runner = _detector(detector, run)
     pictures = list_images(found_images({"images": images, "img_dir": img_dir, "every": every}))
-    observer = keeping(
+    observer = with_keeping(
         Observer(runner.loaded, own_words(runner.loaded), PassSettings(), reading=runner.reading),
         runner.keeping(work_dir),
     )

@@ -45,7 +45,7 @@ OF_A_RUN = (
 )
 OF_REFERENCE = ("reference", "reference_names", "reference_checkpoint")
 THIS_MACHINE = "local"
-SITE = ("site", "group", "present")
+OF_SITE = ("site", "group", "present")
 OF_METHODS = ("autoeval.stability.methods.published_estimator", "PublishedEstimator")
 
 
@@ -655,7 +655,7 @@ def predict_site(
     """
     from autoeval.estimation.given import Predictions
 
-    site_options = {name: options.get(name) for name in SITE}  # a group may be the number 0
+    site_options = {name: options.get(name) for name in OF_SITE}  # a group may be the number 0
     site: dict[str, Any] = {
         name: value for name, value in site_options.items() if value or value == 0
     }

@@ -1,8 +1,9 @@
 """What is done at a new site: estimate, plan labels, estimate with them, choose a threshold.
 
-Each function is a command, too: `estimate`, `label plan`, `label estimate` and `threshold`. They
-read the site by `autoeval.api.options.predict_site`; what is computed is in `autoeval.estimation`
-and `autoeval.labels`.
+Each function is a command, too: `estimate`, `label plan`, `label estimate` and `threshold`. The
+first two, and `threshold` with an estimator, estimate the site by
+`autoeval.api.options.predict_site`; the third reads a plan. What is computed is in
+`autoeval.estimation` and `autoeval.labels`.
 """
 
 from __future__ import annotations

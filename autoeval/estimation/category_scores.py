@@ -183,11 +183,11 @@ class CategoryScores:
         weights = [name for name in calibrated if name.startswith(WEIGHT)]
         name = boxes.categories[category]
         words = [word for word, named in site.detector_words.items() if named == name]
-        renamed = {WORD: words[0] if len(words) == 1 else name} if site.detector_words else {}
+        of_word = {WORD: words[0] if len(words) == 1 else name} if site.detector_words else {}
         independent = images if site.blocks is None else np.unique(site.blocks[images])
         self.row: dict[str, Any] = {
             "category": name,
-            **renamed,
+            **of_word,
             "n_images": max(len(independent), 1),
             N_FOUND: max(len(images), 1),
             HIGHEST: highest,

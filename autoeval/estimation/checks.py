@@ -1,9 +1,10 @@
 """Checks of an estimate: functions of what is known of a site and a fit to notices.
 
-`estimate_site` and `estimate_rows` in `autoeval.estimation.estimate` call them, fits call
-`reference_of_fit`, readers of images `unreadable_warning`. Each notice has a code, a severity and a
-text; docs/reference/warnings.md lists the codes. A function that finds nothing returns an empty
-tuple.
+`estimate_site` and `estimate_rows` in `autoeval.estimation.estimate` call them,
+`AccuracyEstimator.predict` calls `boxes_of_fit`, fits `reference_of_fit` and `rows_as_bytes`,
+readers of images `unreadable_warning`. Each notice has a code, a severity and a text;
+docs/reference/warnings.md lists the codes. A function that looks for something odd returns a tuple,
+empty where it finds nothing (`width` an empty text); one whose caller has found it, the notice.
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ LOWEST = 0.02  # under it the ratio of two precisions says nothing
 MATTERS = 0.05  # change of mAP to each side, 5 points
 TAILS = (10, 90)
 SAME = 0.9  # of the boxes of a labelled set; a new image has none of them to all digits
-NONE_OVER = "by definition, no box is over the threshold"  # how such an interval is formed
 
 VALIDATED_BACKBONES = {
     "ResNet": "the paper, table 4",
@@ -51,7 +51,7 @@ VALIDATED_BACKBONES = {
 REPLACED = ("box_size", "reference_")
 """How scores begin that the regression has a value in place of, where they are unknown."""
 
-WORDS = {
+MEANINGS = {
     "expected_ap": "the average precision that the confidences predict",
     "likely_share": "the share of boxes that are likely to be right",
     "box_size": "the size of boxes (logarithm)",
@@ -161,7 +161,7 @@ def of_scores(
             notices.append(Notice("score-undefined", f"{name} is undefined on these images"))
         elif (score < low or score > high) and low != high:  # one pair, or a constant: no range
             text = (
-                f"{WORDS.get(name, name)} is {score:.3f}, outside the {low:.3f} to {high:.3f} "
+                f"{MEANINGS.get(name, name)} is {score:.3f}, outside the {low:.3f} to {high:.3f} "
                 "seen in training: the estimate is an extrapolation"
             )
             notices.append(Notice("extrapolation", text))

@@ -319,7 +319,8 @@ def estimate_site(
         backbone=site.backbone,
     )
     few_blocks: tuple[Notice, ...] = ()
-    if estimate.interval_method != checks.NONE_OVER:
+    counted_rows = rows_where(rows, rows[COUNTED])
+    if not nothing_over(counted_rows, regression.target).all():  # else known by definition
         if not brief:
             std = sampling_std(regression, scores, rows, units)
             estimate = replace(estimate, sampling_std=std)
@@ -327,7 +328,7 @@ def estimate_site(
             few_blocks = checks.few_blocks(n_images, int(blocks.max()) + 1)
     of_site = [*site.warnings, *site.left_out]
     if regression.reference_weight_:
-        of_site += checks.reference_at_site(rows_where(rows, rows[COUNTED]), regression.features_)
+        of_site += checks.reference_at_site(counted_rows, regression.features_)
     of_site += unseen_warning(site.unseen)
     return replace(
         estimate,
@@ -365,13 +366,13 @@ def estimate_rows(
     """
     target, rows = regression.target, regression.site_rows(rows)
     n_images = int(rows["n_images"].max())
-    counted = rows_where(rows, rows[COUNTED]) if COUNTED in rows else rows
-    n_found = int(counted.get(N_FOUND, counted["n_images"]).max(initial=0))
-    none_over = bool(nothing_over(counted, target).all())
+    counted_rows = rows_where(rows, rows[COUNTED]) if COUNTED in rows else rows
+    n_found = int(counted_rows.get(N_FOUND, counted_rows["n_images"]).max(initial=0))
+    none_over = bool(nothing_over(counted_rows, target).all())
     interval = regression.predict_mean(rows)
     features = {}
     for name in regression.features_:
-        scores = counted[name]
+        scores = counted_rows[name]
         scores = scores[np.isfinite(scores)]
         features[name] = float(scores.mean()) if len(scores) else math.nan
     of_value: tuple[Notice, ...] = (checks.nothing_over_text(target),) if none_over else ()
@@ -395,25 +396,27 @@ def estimate_rows(
         name: {**bounds(interval), "value": float(np.clip(interval.raw, 0, 1))}
         for name, interval in category_intervals.items()
     }
-    known_as = zip(counted["category"], counted.get(WORD, counted["category"]), strict=True)
+    known_as = zip(
+        counted_rows["category"], counted_rows.get(WORD, counted_rows["category"]), strict=True
+    )
     known_effects = {name: regression.prior_.of_category(word) for name, word in known_as}
     effects = {name: effect for name, effect in known_effects.items() if effect}
     # the precision of a category without a box over the threshold is undefined
-    weights = zip(counted["category"], category_weights(counted, target), strict=True)
+    weights = zip(counted_rows["category"], category_weights(counted_rows, target), strict=True)
     of_precision = target.startswith(PRECISION)
     without = {name for name, weight in weights if of_precision and not weight}
     undefined = [target] if none_over and of_precision else []
     precisions = [name for name in other_regressions or () if name.startswith(PRECISION)]
-    undefined += [name for name in precisions if nothing_over(counted, name).all()]
+    undefined += [name for name in precisions if nothing_over(counted_rows, name).all()]
     other_targets, of_others = _other_targets(
-        counted, regression, interval.value, other_regressions or {}
+        counted_rows, regression, interval.value, other_regressions or {}
     )
     return Estimate(
         value=interval.value,
         lower=interval.lower,
         upper=interval.upper,
         level=regression.level,
-        interval_method=_basis(regression, counted, interval, none_over=none_over),
+        interval_method=_basis(regression, counted_rows, interval, none_over=none_over),
         target=target,
         n_images=n_images,
         features=features,
@@ -424,7 +427,7 @@ def estimate_rows(
         ),
         per_category={
             name: bounds(None) if name in without else of_category[name]
-            for name in counted["category"]
+            for name in counted_rows["category"]
             if name in category_intervals
         },
         left_out=_left_out(rows, category_intervals, of_category, target),
@@ -602,10 +605,10 @@ def _left_out(
     """
     if COUNTED not in rows:
         return {}
-    counted, left_out = rows[COUNTED], dict[str, Bounds]()
+    counts, left_out = rows[COUNTED], dict[str, Bounds]()
     categories = rows["category"]
-    for k in np.flatnonzero(~counted).tolist():
-        with_it = counted.copy()
+    for k in np.flatnonzero(~counts).tolist():
+        with_it = counts.copy()
         with_it[k] = True
         weights = category_weights({**rows, COUNTED: with_it}, target)
         values = np.nan_to_num([intervals[name].raw for name in categories])
@@ -624,7 +627,7 @@ def _basis(
 ) -> str:
     """Return the text of `Estimate.interval_method`: what an interval rests on, if not on boxes."""
     if none_over:
-        return checks.NONE_OVER
+        return "by definition, no box is over the threshold"
     if math.isnan(interval.value):
         return f"none: it would reach {100 * interval.reach:.0f} points to each side"
     parts = []

@@ -470,7 +470,7 @@ class AccuracyEstimator:
         -------
         Estimate
             Its `site` holds the boxes. Without a value where nothing was found. Labels of some of
-            the images are for `plan_labels` and `autoeval.estimate_with_labels`.
+            the images are for `estimate_with_labels`.
 
         Raises
         ------
@@ -584,6 +584,7 @@ class AccuracyEstimator:
 
             run = box_source or Detector(self.load_detector())
             reference = run.loaded_reference or fitted_reference(self.loading_)
+            # refused before a long run; below what was read is checked, at the floor it is read at
             self.check_reference(reference is not None)
             self.check_detector(run.loaded, reference)
             looks = self.known_looks()
@@ -596,10 +597,10 @@ class AccuracyEstimator:
                 watch=watch,
             )
             box_source = Predictions(found.boxes, reference=found.reference)
-            if isinstance(reference, PredictionsReference):
+            if isinstance(reference, PredictionsReference):  # it has files, which are read below
                 path, names = reference.of_site(NEW_IMAGES), reference.names
-                box_source = Predictions(found.boxes, reference=path, reference_names=names)
-            images = None  # its boxes list them
+                box_source = replace(box_source, reference=path, reference_names=names)
+            images = None  # those of the boxes, all of them seen: what was not read is not there
         site = site_of_files(
             box_source,
             looks,

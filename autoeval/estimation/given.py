@@ -54,10 +54,10 @@ class Predictions:
     Parameters
     ----------
     path : path-like or object in memory
-        COCO results, JSON lines, Parquet or a folder of text files; see
+        The boxes. As a path: COCO results, JSON lines, Parquet or a folder of text files; see
         `autoeval.load_predictions`. For a task a folder with ``NAME.json`` for each site; the
-        other files are then such folders, too. Or `Boxes`, as `autoeval.detect` returns them, a
-        DataFrame with the columns of Parquet, rows of a COCO result, a COCO dict or
+        other files are then such folders, too. In memory: `Boxes`, as `autoeval.detect` returns
+        them, a DataFrame with the columns of Parquet, rows of a COCO result, a COCO dict or
         ``pycocotools.COCO``, or a list with one item an image of ``supervision.Detections``,
         torchvision's dicts or Ultralytics ``Results``.
     reference : path-like or object in memory, or list of these, optional
@@ -117,7 +117,7 @@ class Predictions:
         of_fit: Mapping[str, float] | None = None,
         unlabelled: Sequence[str] = (),
     ) -> Site:
-        """Read all passes, in the words of the detector, on the images that all of them cover.
+        """Read boxes and reference, in the words of the detector, on the images that both cover.
 
         Category numbers that several ways fit are read by how often a fit finds each category,
         those of a reference by how often the detector does here; without a fit they are left to

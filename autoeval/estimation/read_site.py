@@ -90,7 +90,7 @@ def site_of_files(
     Parameters
     ----------
     files : Predictions
-        With one reference or none.
+        In files or in memory, with one reference or none.
     looks : Looks
         Of the files of the fit.
     images : path-like or sequence or None
@@ -146,9 +146,9 @@ def site_of_files(
     warnings += boxes.warnings
     if site.reference is not None:
         warnings += prefixed("reference", site.reference.warnings)
-    site = replace(site, warnings=tuple(warnings), left_out=tuple(left_out))
-    if site.reference is not None:
-        site = reference_as_in_fit(site, site.reference, looks)
+    site = reference_as_in_fit(
+        replace(site, warnings=tuple(warnings), left_out=tuple(left_out)), looks
+    )
     site = replace(site, warnings=(*site.warnings, *looks.warnings))
     # before boxes are compared: by all of them, and copies count in nothing
     site = _without_copied_images(replace(site, images=image_files), labelled, named=named)
@@ -175,11 +175,11 @@ def site_of_files(
     if categories:
         categories = with_own_names(categories, looks.frequencies, site.boxes.categories)
         odd = check_words(categories, {*looks.categories, *site.boxes.categories})
-        present_words = [word for word in words_of(categories) if word in looks.categories]
-        site = replace(site, warnings=(*site.warnings, *odd)).knowing(present_words)
+        known_words = [word for word in words_of(categories) if word in looks.categories]
+        site = replace(site, warnings=(*site.warnings, *odd)).knowing(known_words)
         return site.as_categories(list(categories), words_of(categories))
-    present_words = [name for name in present if name in looks.categories]
-    return site.knowing(present_words) if present_words else site
+    known_present = [name for name in present if name in looks.categories]
+    return site.knowing(known_present) if known_present else site
 
 
 def _in_which_order(note: Notice) -> Notice:
@@ -275,8 +275,9 @@ def compared_with_fit(site: Site, looks: Looks, *, complete: bool = True) -> Sit
     boxes, left_out = site.boxes, site.left_out
     under = boxes.scores < looks.floor - ROUNDING  # .01 is less in float32
     n_under = int(np.count_nonzero(under))
-    # One threshold may explain both files: the lowest of n + m scores over it lie in either by
-    # chance, so that k of m are under all n with a probability of less than (m / (n + m))^k.
+    # If both files were cut at one threshold, the n boxes of the fit and the m new ones are in
+    # random order by score: the k lowest of all n + m are new ones with a probability of less than
+    # (m / (n + m))^k. Where that is no less than `NEVER`, the new boxes under the fit stay.
     ratio = (looks.n_boxes + len(boxes)) / max(len(boxes), 1)
     if n_under and (not looks.n_boxes or n_under * math.log(ratio) > -math.log(NEVER)):
         boxes = boxes.where(~under)
@@ -293,20 +294,20 @@ def compared_with_fit(site: Site, looks: Looks, *, complete: bool = True) -> Sit
         unseen = 0.0
     else:
         unseen = unseen_share(boxes)
-        missing = check_floor(boxes, "the file", complete=complete)
-        warnings += () if start.floor else missing
+        missing = check_floor(boxes, "the file", complete=complete)  # or refuses the file
+        warnings += () if start.threshold else missing  # `Looks.compare` warned of a threshold
     return replace(
         site,
         boxes=boxes,
-        floor=start.floor,
+        floor=start.threshold,
         unseen=max(unseen, looks.unseen),
         warnings=(*site.warnings, *warnings),
         left_out=left_out,
     )
 
 
-def reference_as_in_fit(site: Site, reference: Boxes, looks: Looks) -> Site:
-    """Keep the boxes of a reference detector that its file of the fit would hold.
+def reference_as_in_fit(site: Site, looks: Looks) -> Site:
+    """Keep the boxes of a reference detector that its file of the fit would hold, if there is one.
 
     Its boxes count as probable objects, so that with more of them, or fewer, an estimate is of
     other ones: a file that begins higher than that of the fit is warned of.
@@ -315,11 +316,12 @@ def reference_as_in_fit(site: Site, reference: Boxes, looks: Looks) -> Site:
     ----------
     site : Site
         Of new images.
-    reference : Boxes
-        Those of the reference there.
     looks : Looks
         Of the fit.
     """
+    reference = site.reference
+    if reference is None:
+        return site
     kept = reference.where(reference.scores >= looks.reference_floor - ROUNDING)
     site = replace(site, reference=kept)
     enough = len(kept) >= ENOUGH_OF_REFERENCE and looks.reference_floor > 0

@@ -28,7 +28,7 @@ from autoeval.estimation.observation.detector_identity import (
     refuse_differences,
     score_thresholds,
 )
-from autoeval.estimation.observation.kept_observer import Keeping, keeping
+from autoeval.estimation.observation.kept_observer import Keeping, with_keeping
 from autoeval.estimation.observation.observing import OBSERVING, ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
 from autoeval.estimation.observation.reference_boxes import (
@@ -318,7 +318,7 @@ def detect_site(
         {image.image_id: file_name_of(image) for image in pictures},
         run,
         reference=reference,
-        keep=keep or run.keeping(None),
+        keep=keep or run.keeping(None),  # None; refused where an executor needs a folder
         watch=watch,
     )
     of_run = site.boxes.run and replace(site.boxes.run, copies=np.zeros(len(site), bool))
@@ -375,7 +375,7 @@ def detect_samples(
     detector = run.loaded
     is_run = None if isinstance(reference, PredictionsReference) else reference
     settings, task = PassSettings(reference=is_run), own_words(detector)
-    observer = keeping(Observer(detector, task, settings, reading=run.reading), keep)
+    observer = with_keeping(Observer(detector, task, settings, reading=run.reading), keep)
     log, evidence = PassLog(), []
     with observer.begin(samples, len(samples), activity) as bar:
         for _, seen in observer.each(samples, log=log):

@@ -94,8 +94,8 @@ class ListStart:
 
     Parameters
     ----------
-    floor : float
-        Threshold under which boxes were left out; 0 for that of the fit.
+    threshold : float
+        One of those in `Looks.floors`, under which boxes were left out; 0 where none is known.
     cut : bool
         Whether each image lists its best boxes only.
     unlikely : bool
@@ -104,7 +104,7 @@ class ListStart:
         Whether the few boxes begin so high by chance.
     """
 
-    floor: float = 0.0
+    threshold: float = 0.0
     cut: bool = False
     unlikely: bool = False
     by_chance: bool = False
@@ -677,12 +677,12 @@ class Looks:
             notices.append(Notice("another-detector", text))
         start = self.start_of(boxes)
         code = text = ""
-        if start.floor:
+        if start.threshold:
             code = "low-scores-missing"
             text = (
-                f"boxes under {start.floor:g} are taken to have been left out, and the estimate is "
-                "of the boxes in this file; export from .01 on (Ultralytics: conf=0.01) for one of "
-                "all"
+                f"boxes under {start.threshold:g} are taken to have been left out, and the "
+                "estimate is of the boxes in this file; export from .01 on (Ultralytics: "
+                "conf=0.01) for one of all"
             )
         elif start.cut:
             code = "boxes-limited"
@@ -701,7 +701,7 @@ class Looks:
             begins = f"the lowest score is {boxes.floor:.3g}, in the fit it was {self.floor:.3g}"
             notices.append(Notice(code, f"{begins}: {text}"))
         plain = start == ListStart()
-        floor = self.floor if plain else start.floor or boxes.floor
+        floor = self.floor if plain else start.threshold or boxes.floor
         notices += another_scale(boxes, floor, self.highest)
         most = int(np.bincount(boxes.image).max(initial=0))
         if most > 2 * self.most_boxes:

@@ -54,7 +54,7 @@ def test_held_out_figures_are_at_the_floor_that_the_fit_is_read_at():
 
 
 def site_of(found, statistics):
-    return Site(found, named=True, floor=statistics.start_of(found).floor)
+    return Site(found, named=True, floor=statistics.start_of(found).threshold)
 
 
 def test_boxes_over_a_score_match_as_before():
@@ -137,7 +137,7 @@ def test_joined_fits_keep_the_floors_that_all_have(fitted):
     for name in ("category", "source", "mAP", "n_boxes"):
         at_floor, of_cut = (of.table_[name].tolist() for of in (joined.at_floor(0.2), both_cut))
         assert at_floor == pytest.approx(of_cut, abs=1e-12)
-    assert joined.looks_.start_of(cut(random_found(1), 0.2)).floor == 0.2
+    assert joined.looks_.start_of(cut(random_found(1), 0.2)).threshold == 0.2
     together = fit_sets([*fitted.sites_.read(), *other.sites_.read()], context={})
     site = site_of(cut(random_found(1), 0.3), joined.looks_)
     assert site.floor == 0.3
@@ -170,7 +170,7 @@ SHARES = tuple((floor, float(np.mean(floor <= FULL))) for floor in FLOORS)
 )
 def test_which_floor_a_file_has(scores, floor):
     statistics = Looks(("car",), floor=0.01, most_boxes=9, floors=SHARES)
-    assert statistics.start_of(scores_of(scores)).floor == floor
+    assert statistics.start_of(scores_of(scores)).threshold == floor
 
 
 @pytest.mark.parametrize(

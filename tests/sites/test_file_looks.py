@@ -97,8 +97,8 @@ def test_full_lists_are_those_with_the_most_boxes_of_several_images():
     ("lists", "start"),
     [
         (drawn(50, 40, 0.055), ListStart()),
-        (drawn(50, 40, 0.25), ListStart(floor=0.25)),
-        ([of[of >= 0.25] for of in uneven()], ListStart(floor=0.25)),
+        (drawn(50, 40, 0.25), ListStart(threshold=0.25)),
+        ([of[of >= 0.25] for of in uneven()], ListStart(threshold=0.25)),
         ([np.linspace(0.16 + k / 100, 0.9, 100) for k in range(20)], ListStart(cut=True)),
         (best(uneven(), 20), ListStart(cut=True)),
         ([[0.2, 0.9], [0.3]], ListStart(by_chance=True)),

@@ -1,7 +1,7 @@
 """An observer that keeps what it has seen, so that a pass goes on where it was interrupted.
 
 The images of a pass are divided into pieces (`pieces`), each a job of `autoeval.runtime.jobs` whose
-row in a `RowStore` is the packed evidence of its images. `keeping` makes a `KeptObserver` of a
+row in a `RowStore` is the packed evidence of its images. `with_keeping` makes a `KeptObserver` of a
 plain `Observer` where there is a folder; its users see no difference.
 """
 
@@ -345,7 +345,7 @@ class KeptObserver(Observer[D]):
         return {start + n: one for n, one in zip(note["numbers"], evidence, strict=True)}
 
 
-def keeping(observer: Observer[D], keep: Keeping | None) -> Observer[D]:
+def with_keeping(observer: Observer[D], keep: Keeping | None) -> Observer[D]:
     """Return an observer that keeps what it has seen; the same one without a `Keeping`.
 
     What a detector or a reference without an identity has seen is kept for workers alone; see

@@ -114,8 +114,8 @@ class Observer(Generic[D]):
         self.settings = settings or PassSettings()
         self.detector: D = self.settings.equipped(detector)
         self.reading = reading or ImageLoading()
-        at_once = max(LEAST_BATCH, getattr(self.detector, "max_batch", 1))
-        self.batch_size = self.reading.batch_size or at_once
+        most = max(LEAST_BATCH, getattr(self.detector, "max_batch", 1))
+        self.batch_size = self.reading.batch_size or most
 
     def __repr__(self) -> str:
         return f"<Observer of '{self.task.name}' by {self.detector!r}>"

@@ -17,7 +17,7 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fit_file import read_artefact, write_artefact
 from autoeval.estimation.given import GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.observation.detector_identity import identity_warnings
-from autoeval.estimation.observation.kept_observer import Keeping, keeping
+from autoeval.estimation.observation.kept_observer import Keeping, with_keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.protocol import FitResult, HeldOutErrors
 from autoeval.estimation.run_detector import Detector, check_detector, fitted_reference, load_fitted
@@ -263,7 +263,7 @@ class PublishedEstimator:
             reading=run.reading,
         )
         fitted_pass.check_context(observer.context())
-        site = scored_site(keeping(observer, keep or run.keeping(None)), pictures, watch=watch)
+        site = scored_site(with_keeping(observer, keep or run.keeping(None)), pictures, watch=watch)
         repeated = self.looks_.warnings if self.looks_ else ()
         warnings = (
             *site.warnings,

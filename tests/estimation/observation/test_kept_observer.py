@@ -19,8 +19,8 @@ from autoeval.estimation.observation.kept_observer import (
     OBSERVED,
     Keeping,
     KeptObserver,
-    keeping,
     pieces,
+    with_keeping,
 )
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
@@ -105,7 +105,7 @@ def kept(site, batch_size=4, **settings):
     """Rows of a kept pass, and the images that it observed."""
     log = site / "log.txt"
     log.write_text("")
-    watching = keeping(observer(Logged(log, **settings), batch_size), Keeping(site / "work"))
+    watching = with_keeping(observer(Logged(log, **settings), batch_size), Keeping(site / "work"))
     return rows(watching, site), log.read_text().split()
 
 
@@ -197,7 +197,9 @@ def test_the_boxes_of_a_changed_reference_are_found_anew(site, settings):
         reference = BlackBoxDetector(find, RectangleDetector.categories, settings=settings)
         reference.file_digest = f"of {side}"
         passed = PassSettings(reference=DetectorReference(reference))
-        watching = keeping(Observer(RectangleDetector(), BOXES, passed), Keeping(site / "work"))
+        watching = with_keeping(
+            Observer(RectangleDetector(), BOXES, passed), Keeping(site / "work")
+        )
         samples = UnlabelledSamples(load_image_folder(site / "site"))
         with watching.begin(samples, len(samples)):
             return next(seen for _, seen in watching.each(samples)).reference.boxes
