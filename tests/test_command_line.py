@@ -4,6 +4,7 @@ import ast
 import functools
 import inspect
 import textwrap
+from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
@@ -22,6 +23,7 @@ from autoeval.commands.command_line import (
     run_command,
     value_of,
 )
+from autoeval.commands.estimate import around_estimate
 from autoeval.commands.labels import show_labelled
 from autoeval.errors import InputError
 
@@ -264,6 +266,25 @@ def test_labels_of_an_estimate_are_looked_at_before_a_detector_is_run(
     assert main(["estimate", "--estimator", "none", "--images", "new", *words]) == 2
     err = capsys.readouterr().err
     assert named in err and "No estimator" not in err
+
+
+@pytest.mark.parametrize(
+    ("images", "instead"),
+    [
+        (["--images", "new"], {"img_dir": None}),
+        (["--images", "new.json"], {}),
+        (["--images", "new", "--predictions", "p.json"], {}),
+    ],
+)
+def test_beside_labels_the_image_folder_is_theirs_where_images_are_no_list(
+    images, instead, tmp_path, monkeypatch
+):
+    """The function refuses a folder of images beside another one."""
+    monkeypatch.chdir(tmp_path)
+    Path("few.json").write_text("{}")
+    words = [*images, "--labels", "few.json", "--img-dir", "labelled"]
+    with around_estimate(read_words("estimate", COMMANDS["estimate"], words)) as changed:
+        assert changed == instead
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,7 @@ def of_estimate(w):
             "fit_predictions without labels": {"fit_predictions": w / "weak/one.json"},
             "trained_here": (fit_here, {"trained_here": True}),
             "trained_here without labels": {"trained_here": True},
+            "img_dir of a folder": (run_here(w), {"img_dir": w / NOWHERE}),
             "target": {"target": "mAP50"},
             "score_thr": {"score_thr": 0.5},
             "iou": ({"score_thr": 0.5}, {"iou": 0.75}),

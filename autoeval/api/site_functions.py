@@ -130,15 +130,14 @@ def estimate(
         if estimator is not None:
             raise InputError("Expected either --estimator or --fit-labels, which makes one.")
         if predictions is None:  # a mistyped path is found before the detector is run
-            site = {**site, "images": found_images(site, labels=True)}
+            site = {**site, "images": found_images(site)}
             site.pop("every", None)
             site.pop("img_dir", None)
         chosen_estimator = _fitted_here(fit_labels, fit_predictions, trained_here, work_dir, site)
         of_fit = chosen_estimator.fit_result_.warnings if chosen_estimator.fit_result_ else ()
     fitted = load_estimator(chosen_estimator, target, score_thr, iou)
     at: dict[str, Any] = {"score_thr": score_thr, "iou": iou}
-    # the command reads labels afterwards, and knows whether there are some
-    estimated = predict_site(fitted, predictions, site, work_dir, labels=True, **at)
+    estimated = predict_site(fitted, predictions, site, work_dir, **at)
     # Nobody has seen the result of a fit that is made here.
     return replace(estimated, warnings=tuple(dict.fromkeys((*of_fit, *estimated.warnings))))
 

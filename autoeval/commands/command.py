@@ -23,8 +23,9 @@ class Command(NamedTuple):
     in_python : tuple of str
         Parameters of the function that are no options.
     around : str
-        ``module:name`` of a context manager around the call of the function; it takes what was
-        `Invocation`, and refuses options of `show` before anything is read.
+        ``module:name`` of a context manager around the call of the function; it takes the
+        `Invocation`, refuses options of `show` before anything is read, and returns arguments that
+        the function gets in place of what was typed.
     more : str
         ``module:name`` of a function that returns what the help says below the options.
     """

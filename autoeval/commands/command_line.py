@@ -133,8 +133,9 @@ def run_command(name: str, command: Command, words: Sequence[str]) -> int:
         if name in invocation.words or is_given(invocation.values.get(name))
     }
     TYPED.set(invocation.command_line)
-    with resolve_name(command.around)(invocation) if command.around else nullcontext():
-        result = function(**passed)
+    around = resolve_name(command.around)(invocation) if command.around else nullcontext({})
+    with around as changed:
+        result = function(**{**passed, **changed})
     if not command.show:
         return int(result or 0)
     show = resolve_name(command.show)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from autoeval.commands.estimate import LABELS, N_LABELS, repeated_for_plan, unused_folder
 from autoeval.commands.labels import larger_plan
@@ -23,7 +23,7 @@ STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
 
 
 @contextmanager
-def around(invocation: Invocation) -> Iterator[None]:
+def around(invocation: Invocation) -> Iterator[dict[str, Any]]:
     """Refuse, before anything is read, a gate that cannot fail.
 
     Parameters
@@ -43,7 +43,7 @@ def around(invocation: Invocation) -> Iterator[None]:
         check_max_loss(max_loss / 100)
     elif invocation.values["undecided"]:
         raise InputError("--undecided is about a gate: give --max-loss, too, or leave it out.")
-    yield
+    yield {}
 
 
 def show(

@@ -122,8 +122,10 @@ def after_fit(invocation: Invocation, folder: Path, *, from_files: bool) -> str:
 
 
 @contextmanager
-def around_estimate(invocation: Invocation) -> Iterator[None]:
+def around_estimate(invocation: Invocation) -> Iterator[dict[str, Any]]:
     """Refuse, before a detector is run, labels that are not there or that a plan drew.
+
+    Where labels are given, `--img-dir` may be the folder of their images alone.
 
     Parameters
     ----------
@@ -137,9 +139,10 @@ def around_estimate(invocation: Invocation) -> Iterator[None]:
     """
     typed = invocation.values
     labels = typed["labels"]
+    of_images = typed["predictions"] is not None or is_json(Path(typed["images"] or ""))
     if not labels:
         refuse_given({"words": typed["words"] or None}, "goes with --labels")
-        if typed["predictions"] is None and not is_json(Path(typed["images"] or "")):
+        if not of_images:
             reason = "goes with --labels, or with a COCO JSON as --images"
             refuse_given({"img_dir": typed["img_dir"]}, reason)
     if labels and not Path(labels).exists():
@@ -148,7 +151,7 @@ def around_estimate(invocation: Invocation) -> Iterator[None]:
         from autoeval.estimation.given import refuse_planned
 
         refuse_planned(labels, "label estimate")
-    yield
+    yield {} if of_images else {"img_dir": None}
 
 
 def show_estimate(

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.estimate import N_LABELS, repeated_for_plan, unused_folder
 from autoeval.errors import InputError
@@ -24,7 +24,7 @@ ALARM = 3  # status of the command
 
 
 @contextlib.contextmanager
-def around(invocation: Invocation) -> Iterator[None]:
+def around(invocation: Invocation) -> Iterator[dict[str, Any]]:
     """Refuse what cannot be printed or sent; with --quiet suppress progress.
 
     Parameters
@@ -48,11 +48,11 @@ def around(invocation: Invocation) -> Iterator[None]:
             "everything: give one of them."
         )
     if not typed["quiet"]:
-        yield
+        yield {}
         return
     with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("always", UserWarning)
-        yield
+        yield {}
     for warning in caught:
         if warning.category is UserWarning:
             print(f"warning: {warning.message}")

@@ -501,7 +501,7 @@ def _other_targets(
 def _nothing_found(
     site: Site, regression: Regression, other_regressions: OtherRegressions
 ) -> Estimate:
-    """Return an estimate without a value, for a site without a likely box.
+    """Return an estimate without a value, for a site where no image shows a category.
 
     No interval stands in for it: every score is of boxes, so none says whether there are objects
     that the detector missed. With objects the accuracy is near 0, and without it is not defined; an

@@ -37,7 +37,7 @@ from autoeval.sites.file_looks import Looks
 from autoeval.words import Notice
 
 LEAST_SHARE = 0.1
-"""Expected objects of a category that counts, as a share of the mean over the categories found.
+"""Expected objects of a category that counts, as a share of the mean over the likely ones.
 
 A few confident errors make a likely box of nearly any category of a detector somewhere. Chosen by
 benchmarks/many_categories.py (docs/results/presence.md)."""
@@ -70,10 +70,11 @@ OF_BOX = (
 class Presence:
     """Which of K categories count in the accuracy at a site.
 
-    A category is found where a box is a true positive with a probability over .3 at IoU .5. One
-    that is found counts where its expected objects, the sum of these probabilities over all its
-    boxes, are `LEAST_SHARE` of their mean over the categories found, or more; one that is said to
-    be there always counts.
+    A category is likely to be there where a box is a true positive with a probability over .3 at
+    IoU .5. It counts where its expected objects, the sum of these probabilities over all its boxes,
+    are `LEAST_SHARE` of their mean over such categories, or more; one that is said to be there
+    always counts. On which images a category is scored is another question, with a lower bound of
+    the probability; see `autoeval.estimation.category_scores.CategoryScores`.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ class Presence:
     counted : tuple of str
         Names of the categories that count.
     candidates : ndarray of shape (C,), int64
-        Indices of the categories that count or were found, rising.
+        Indices of the categories that count or are likely to be there, rising.
     """
 
     likely: np.ndarray
@@ -234,7 +235,8 @@ class Site:
     row : mapping
         Counts, seconds spent and ``unreadable``; ``rows``, the scores, once it was estimated.
     nothing_found : bool
-        Whether no category has a likely box; known once the site was estimated.
+        Whether no image shows a category that counts, by a box with a probability over .05; known
+        once the site was estimated.
     evaluation, of_reference : Evaluation
         Of the boxes, and of those of the reference, against the truth; of a labelled set alone.
         Made where they are not given.
@@ -361,7 +363,7 @@ class Site:
     def presence(self) -> Presence:
         """Which categories count here.
 
-        The site has a calibration; nothing counts where no category is found and none is said to be
+        The site has a calibration; nothing counts where none is likely to be there or said to be
         there.
         """
         categories, label, right = self.boxes.categories, self.boxes.label, self.right_at_half
