@@ -303,17 +303,27 @@ def _respelt_fit(fitted: AccuracyEstimator, spelt: Mapping[str, str]) -> Accurac
 def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[Notice]]:
     """Keep the images that all sites have, in one order, and say what was left out.
 
-    Detectors may name images in different ways: they are looked up among those of the first one.
+    Detectors may name images in different ways: they are looked up among those of one detector, by
+    whose names most are found; of equal ones the first. With names
+    of two folders, those without folders tell less.
     """
     images = {name: site.boxes.images for name, site in sites.items()}
-    first_name, *other_names = sites
-    places = {first_name: {k: k for k in range(len(images[first_name]))}}
+    ways = []
+    for reference in images:
+        matches = {
+            name: match_images(of_site, images[reference])
+            for name, of_site in images.items()
+            if name != reference
+        }
+        places = {reference: {k: k for k in range(len(images[reference]))}}
+        for name, match in matches.items():
+            places[name] = {place: k for k, place in enumerate(match.index.tolist()) if place >= 0}
+        common = [k for k in places[reference] if all(k in of_site for of_site in places.values())]
+        ways.append((common, places, matches, reference))
+    common, places, matches, reference = max(ways, key=lambda way: len(way[0]))
     warnings: list[Notice] = []
-    for name in other_names:
-        matches = match_images(images[name], images[first_name])
-        places[name] = {place: k for k, place in enumerate(matches.index.tolist()) if place >= 0}
-        warnings += prefixed(name, matches.by_rules(first_name))
-    common = [k for k in places[first_name] if all(k in places[name] for name in other_names)]
+    for name, match in matches.items():
+        warnings += prefixed(name, match.by_rules(reference))
     if not common:
         examples = "; ".join(
             f"{name}: {listed([image.image_id for image in of_site], most=3)}"

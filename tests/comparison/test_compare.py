@@ -355,6 +355,21 @@ def test_common_images_alone_are_compared(world, tmp_path):
     assert any("strong has" in of and "are common" in of for of in result.warnings)
 
 
+@pytest.mark.parametrize("order", list(permutations(range(2))))
+def test_images_are_found_by_the_names_of_any_detector(world, tmp_path, order):
+    """One file has no folders, and the other one has an image of training more, of a name there."""
+    (weak, strong), boxes = site_predictions(world, "weak", "strong"), []
+    for file, folder in ((weak, ""), (strong, "val/")):
+        rows = json.loads(Path(file).read_text())
+        boxes.append([row | {"file_name": f"{folder}{row['image_id']}.jpg"} for row in rows])
+    expected = compare(fits(world), boxes)
+    first = boxes[1][0]
+    boxes[1].append(first | {"image_id": 1000, "file_name": f"train/{first['image_id']}.jpg"})
+    result = compare([fits(world)[k] for k in order], [boxes[k] for k in order])
+    assert result.n_images == expected.n_images > 70
+    assert result.value == pytest.approx(expected.value, abs=1e-9)
+
+
 @pytest.mark.parametrize("folders", [("", "cam1/"), ("cam1/", "")])
 @pytest.mark.parametrize("offsets", [(1000, 2000), (1000, 0)])  # numbers of cam2 are those of boxes
 def test_labels_are_found_by_the_names_of_any_detector(world, tmp_path, folders, offsets):
