@@ -100,6 +100,8 @@ class CategoryScores:
         As given, or as found.
     found : bool
         Whether there is such an image; the features are NaN otherwise.
+    parts : list of CalibratedFeatures or ReferenceFeatures
+        What the features are of: its boxes, and those of the reference where they are read.
     """
 
     def __init__(
@@ -132,9 +134,8 @@ class CategoryScores:
         self.images = images
         self.found = len(images) > 0  # whether any image has a box that may be right
         highest = float(boxes.scores[rows].max(initial=0.0))
-        self._features = [
-            name for name in features if reference is not None or name not in REFERENCE_FEATURES
-        ]
+        if reference is None:
+            features = [name for name in features if name not in REFERENCE_FEATURES]
         at_points = [name for name in features if "@" in name]
         points = [name.removeprefix(EXPECTED) for name in at_points if name.startswith(EXPECTED)]
         agreed = [
@@ -149,7 +150,7 @@ class CategoryScores:
         else:
             p = probabilities[:, rows]
         at = place[boxes.image[rows]]
-        self._calibrated = CalibratedFeatures(
+        of_boxes = CalibratedFeatures(
             site.calibration,
             boxes.boxes[rows],
             boxes.scores[rows],
@@ -158,13 +159,12 @@ class CategoryScores:
             probabilities=p,
             at_thresholds=points,
         )
-        self._reference: ReferenceFeatures | None = None
-        self._unknown = [*REFERENCE_FEATURES, *(f"{BY_REFERENCE}{name}" for name in agreed)]
-        read = agreed or {*self._features} & {*REFERENCE_FEATURES}
+        by_reference: ReferenceFeatures | None = None
+        read = agreed or {*features} & {*REFERENCE_FEATURES}
         if reference is not None and q is not None and read:
             reference_rows = reference.rows_of[category]
             reference_rows = reference_rows[place[reference.image[reference_rows]] >= 0]
-            self._reference = ReferenceFeatures(
+            by_reference = ReferenceFeatures(
                 Detections(boxes.boxes[rows], boxes.scores[rows], boxes.label[rows]),
                 at,
                 Detections(
@@ -177,10 +177,12 @@ class CategoryScores:
                 q[reference_rows],
                 at_thresholds=agreed,
             )
-        calibrated = self._calibrated.values
-        unknown = dict.fromkeys(self._unknown, np.nan)
-        computed = calibrated | (self._reference.values if self._reference else unknown)
-        weights = [name for name in calibrated if name.startswith(WEIGHT)]
+        self.parts = [of_boxes, by_reference] if by_reference else [of_boxes]
+        unknown = [*REFERENCE_FEATURES, *(f"{BY_REFERENCE}{name}" for name in agreed)]
+        computed = dict.fromkeys(unknown, np.nan)
+        for part in self.parts:
+            computed |= part.values
+        weights = [name for name in of_boxes.values if name.startswith(WEIGHT)]
         name = boxes.categories[category]
         words = [word for word, named in site.detector_words.items() if named == name]
         of_word = {WORD: words[0] if len(words) == 1 else name} if site.detector_words else {}
@@ -191,31 +193,11 @@ class CategoryScores:
             "n_images": max(len(independent), 1),
             N_FOUND: max(len(images), 1),
             HIGHEST: highest,
-            **{name: computed[name] for name in (*self._features, *weights)},
+            **{name: computed[name] for name in (*features, *weights)},
         }
         if counts:
-            self.row[EXPECTED_COUNTS] = (
-                count_curve(self._calibrated.ranking) if self._calibrated.found else None
-            )
-            self.row |= {REFERENCE_COUNTS: self._reference.curve} if self._reference else {}
-
-    def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the features of draws of the images with replacement.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (B, m)
-            How often each of the m images is drawn.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (B,)
-            NaN where a feature is not known.
-        """
-        unknown = {name: np.full(len(counts), np.nan) for name in self._unknown}
-        computed = self._calibrated.resample(counts)
-        computed |= self._reference.resample(counts) if self._reference else unknown
-        return {name: computed[name] for name in self._features}
+            self.row[EXPECTED_COUNTS] = count_curve(of_boxes.ranking) if of_boxes.found else None
+            self.row |= {REFERENCE_COUNTS: by_reference.curve} if by_reference else {}
 
 
 def site_scores(

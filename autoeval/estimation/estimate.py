@@ -574,7 +574,10 @@ def sampling_std(
         at_once = max(AT_ONCE // max(len(category.images), 1), 1)
         for start in range(0, RESAMPLES, at_once):
             part = slice(start, start + at_once)
-            drawn = category.resample(counts[part][:, category.images])
+            of_images = counts[part][:, category.images]
+            drawn = dict.fromkeys(features, np.full(len(of_images), np.nan))
+            for scored in category.parts:
+                drawn |= scored.resample(of_images)
             moved[part] += weight * (values_of(drawn, features) @ of_category)
     return bootstrap_std(moved, int(units.max()) + 1)
 

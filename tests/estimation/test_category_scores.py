@@ -59,7 +59,7 @@ def test_the_features_of_a_category_are_those_of_its_boxes_on_these_images(categ
     assert row == pytest.approx(expected.values, abs=1e-12)
     times = resampled_counts(len(images), resamples=4, seed=1)
     drawn = expected.resample(times)
-    for name, values in ours.resample(times).items():
+    for name, values in ours.parts[0].resample(times).items():
         np.testing.assert_allclose(values, drawn[name], atol=1e-12)
 
 
@@ -68,7 +68,7 @@ def test_calibrated_scores_of_images_drawn_again_are_those_of_images_that_are_th
     found = random_found(2)
     boxes = Site(found, calibration=USUAL)
     times = resampled_counts(N_IMAGES, resamples=40, seed=1)
-    ours = CategoryScores(boxes, 0, FEATURES, images=np.arange(N_IMAGES)).resample(times)
+    ours = CategoryScores(boxes, 0, FEATURES, images=np.arange(N_IMAGES)).parts[0].resample(times)
     drawn = [np.repeat(np.arange(N_IMAGES), counts) for counts in times]
     again = pd.DataFrame([features_of(found, 0, images).values for images in drawn])
     for name in ("likely_share", "box_size"):

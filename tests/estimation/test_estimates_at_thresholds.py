@@ -97,11 +97,11 @@ def test_scores_of_images_drawn_again_are_those_of_the_images_repeated(estimator
     names = points_at(0.4)
     features, (car, *_) = scored(estimator, site, names)
     counts = np.random.default_rng(0).integers(0, 3, (2, N_IMAGES))
-    drawn, once = car.resample(counts), car.resample(np.ones((1, N_IMAGES), int))
+    score = car.parts[0]
+    drawn, once = score.resample(counts), score.resample(np.ones((1, N_IMAGES), int))
     for feature in features:
         assert once[feature][0] == pytest.approx(car.row[feature])
     found = site.boxes
-    score = car._calibrated
     for feature, measure in zip(features, ("precision", "recall", "f1"), strict=True):
         per_image = image_counts(score.ranking, 0.4)
         shown = np.unique(found.image[found.label == 0])
