@@ -2,8 +2,8 @@
 
 The `TypedDict` classes are options that several functions of `autoeval.api` share; commands have
 them as options, and the text here is their help. `load_estimator`, `given_boxes_of`, `found_images`
-and `predict_site` turn what was given into an estimator, `Predictions` or a `Detector`, images and
-an `Estimate`; options that nothing would read are refused.
+and `estimate_from_options` turn what was given into an estimator, `Predictions` or a `Detector`,
+images and an `Estimate`; options that nothing would read are refused.
 """
 
 from __future__ import annotations
@@ -615,7 +615,7 @@ def found_images(options: Mapping[str, Any], *, labels: bool = False) -> Any:
     return listed.images
 
 
-def predict_site(
+def estimate_from_options(
     fitted: AccuracyEstimator,
     predictions: Any,
     options: Mapping[str, Any],
@@ -625,7 +625,7 @@ def predict_site(
     iou: float = IOUS[0],
     labels: bool = False,
 ) -> Estimate:
-    """Estimate the site that the options name.
+    """Estimate the site that the options name, by `AccuracyEstimator.predict`.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 Each function is a command, too: `estimate`, `label plan`, `label estimate` and `threshold`. The
 first two, and `threshold` with an estimator, estimate the site by
-`autoeval.api.options.predict_site`; the third reads a plan. What is computed is in
+`autoeval.api.options.estimate_from_options`; the third reads a plan. What is computed is in
 `autoeval.estimation` and `autoeval.labels`.
 """
 
@@ -23,10 +23,10 @@ from autoeval.api.options import (
     OF_REFERENCE,
     SiteOptions,
     detector_of_fit,
+    estimate_from_options,
     found_images,
     given_boxes_of,
     load_estimator,
-    predict_site,
     reference_is_for,
 )
 from autoeval.errors import InputError
@@ -137,7 +137,7 @@ def estimate(
         of_fit = chosen_estimator.fit_result_.warnings if chosen_estimator.fit_result_ else ()
     fitted = load_estimator(chosen_estimator, target, score_thr, iou)
     at: dict[str, Any] = {"score_thr": score_thr, "iou": iou}
-    estimated = predict_site(fitted, predictions, site, work_dir, **at)
+    estimated = estimate_from_options(fitted, predictions, site, work_dir, **at)
     # Nobody has seen the result of a fit that is made here.
     return replace(estimated, warnings=tuple(dict.fromkeys((*of_fit, *estimated.warnings))))
 
@@ -263,7 +263,9 @@ def plan_labels(
         of_this, of_other = reference_is_for((fitted, other_fit))
         if not of_this:
             of_first = {name: v for name, v in of_first.items() if name not in OF_REFERENCE}
-    estimated = predict_site(fitted, predictions, of_first, work_dir, score_thr=score_thr, iou=iou)
+    estimated = estimate_from_options(
+        fitted, predictions, of_first, work_dir, score_thr=score_thr, iou=iou
+    )
     folder = None if work_dir is None else Path(work_dir)
     request = PlanRequest(n, seed=seed, frames=frames, everywhere=compare is not None)
     if other_fit is None:
@@ -476,7 +478,9 @@ def threshold(
             at = {"score_thr": THRESHOLDS[0], "iou": iou}
         of_labels = labels is not None
         content = read_labels(labels, site.get("img_dir")) if of_labels else None
-        estimated = predict_site(fitted, predictions, site, work_dir, labels=of_labels, **at)
+        estimated = estimate_from_options(
+            fitted, predictions, site, work_dir, labels=of_labels, **at
+        )
         curve, warnings, lowest = _curve_of_site(fitted, estimated, iou, content, words)
     else:
         curve, warnings, lowest, start = _curve_of_labelled_set(

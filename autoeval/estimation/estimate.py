@@ -311,7 +311,8 @@ def estimate_site(
     units = blocks
     if units is None:  # each image is drawn alone, in which order a file lists them or not
         names = [image.file_name for image in site.boxes.images]
-        units = np.argsort(sorted(range(n_images), key=names.__getitem__))
+        by_name = sorted(range(n_images), key=names.__getitem__)
+        units = np.argsort(by_name)  # the rank of the name of each image
     estimate = estimate_rows(
         regression,
         rows,

@@ -655,7 +655,7 @@ class AccuracyEstimator:
             unlike = unlike_fit(looks.confident, ConfidentBoxes.of(site.boxes), cut=cut)
             unseen = max(site.unseen, looks.widening)
             site = replace(site, warnings=(*site.warnings, *unlike), unseen=unseen)
-        fit = self.at_floor(site.floor)
+        fit = self.at_floor(site.floor)  # one of `floors_`, or 0; floors above are lowest scores
         other_regressions = {} if brief else fit.regressions_of()
         point = OperatingPoint.of(self.target)
         if point is not None:

@@ -146,9 +146,9 @@ def site_of_files(
     warnings += boxes.warnings
     if site.reference is not None:
         warnings += prefixed("reference", site.reference.warnings)
-    site = reference_as_in_fit(
-        replace(site, warnings=tuple(warnings), left_out=tuple(left_out)), looks
-    )
+    site = replace(site, warnings=tuple(warnings), left_out=tuple(left_out))
+    if site.reference is not None:
+        site = reference_as_in_fit(site, looks)
     site = replace(site, warnings=(*site.warnings, *looks.warnings))
     # before boxes are compared: by all of them, and copies count in nothing
     site = _without_copied_images(replace(site, images=image_files), labelled, named=named)
@@ -307,7 +307,7 @@ def compared_with_fit(site: Site, looks: Looks, *, complete: bool = True) -> Sit
 
 
 def reference_as_in_fit(site: Site, looks: Looks) -> Site:
-    """Keep the boxes of a reference detector that its file of the fit would hold, if there is one.
+    """Keep the boxes of a reference detector that its file of the fit would hold.
 
     Its boxes count as probable objects, so that with more of them, or fewer, an estimate is of
     other ones: a file that begins higher than that of the fit is warned of.
@@ -315,13 +315,12 @@ def reference_as_in_fit(site: Site, looks: Looks) -> Site:
     Parameters
     ----------
     site : Site
-        Of new images.
+        Of new images, with a reference.
     looks : Looks
         Of the fit.
     """
     reference = site.reference
-    if reference is None:
-        return site
+    assert reference is not None
     kept = reference.where(reference.scores >= looks.reference_floor - ROUNDING)
     site = replace(site, reference=kept)
     enough = len(kept) >= ENOUGH_OF_REFERENCE and looks.reference_floor > 0

@@ -220,7 +220,7 @@ class Regression:
         self.sites_ = list(dict.fromkeys(rows["source"])) if "source" in rows else []
         self.categories_ = list(dict.fromkeys(self.pairs_["category"]))
         self.groups_ = list(dict.fromkeys(self.pairs_["group"]))
-        self._pairs = self._arrays(self.pairs_)
+        self._model_pairs = self._arrays(self.pairs_)
         self.training_range_ = {}
         for name in self.features_:
             finite_values = self.pairs_[name][np.isfinite(self.pairs_[name])]
@@ -237,13 +237,13 @@ class Regression:
         mean = (self.prior_.guess * 0.5 + self._true.sum()) / total
         squares = self.prior_.guess / 12 + ((self._true - mean) ** 2).sum()
         self.accuracy_std_ = float(np.sqrt(squares / total))
-        self._model = MixedModel(self.prior_).fit(self._pairs, self._true)
+        self._model = MixedModel(self.prior_).fit(self._model_pairs, self._true)
         # Where the detector was trained: its mean accuracy and confidence there, the latter of all
         # pairs where that is not known.
         trained = self.pairs_.get(TRAINED_HERE, np.zeros(len(self._true), bool))
         self.home_ = float(self._true[trained].mean()) if trained.any() else np.nan
         at_home = trained | ~trained.any()
-        self._confidence_at_home = float(self._pairs.x[at_home, 0].mean())
+        self._confidence_at_home = float(self._model_pairs.x[at_home, 0].mean())
         self.domain_shift_: DomainShift | None = None
         self._elsewhere = self._model
         # A reference detector shows at a site itself which boxes are right.
@@ -279,12 +279,14 @@ class Regression:
         trained : ndarray of shape (N,), bool
             Which pairs are of sites of training, not all.
         """
-        self._elsewhere = MixedModel(self.prior_).fit(self._pairs[trained], self._true[trained])
-        elsewhere = ~np.isin(self._pairs.group, self._pairs.group[trained])
+        self._elsewhere = MixedModel(self.prior_).fit(
+            self._model_pairs[trained], self._true[trained]
+        )
+        elsewhere = ~np.isin(self._model_pairs.group, self._model_pairs.group[trained])
         if not elsewhere.any():
             return
-        pairs, of_target = self._pairs[elsewhere], f"{self.target}_std"
-        stds = np.sqrt(self._pairs.sampling)
+        pairs, of_target = self._model_pairs[elsewhere], f"{self.target}_std"
+        stds = np.sqrt(self._model_pairs.sampling)
         if of_target in self.pairs_:
             measured = self.pairs_[of_target]
             stds = np.where(np.isfinite(measured), measured, stds)
@@ -404,9 +406,9 @@ class Regression:
             stds = self.pairs_[of_target]
             variances = np.where(np.isfinite(stds), n * stds**2, variances)
         of_one_image = (USUAL_IMAGES * OF_ONE_IMAGE**2 + n * variances) / (USUAL_IMAGES + n)
-        at_site = np.asarray(self._pairs.site == site)
-        of_labelled = np.where(at_site, of_one_image / n, self._pairs.sampling)
-        fitted = replace(self._pairs, sampling=of_labelled)
+        at_site = np.asarray(self._model_pairs.site == site)
+        of_labelled = np.where(at_site, of_one_image / n, self._model_pairs.sampling)
+        fitted = replace(self._model_pairs, sampling=of_labelled)
         # -1, the last row, for a category that was not labelled here: it keeps its scores and its
         # sampling error, and its ratio is 1
         fitted_row = np.array([index.get(category, -1) for category in new.category])
@@ -485,14 +487,14 @@ class Regression:
 
     def _pairs_at(self, site: str) -> dict[str, int]:
         """Return the number of each pair of a site of the fit, by category."""
-        numbers = np.flatnonzero(self._pairs.site == site).tolist()
+        numbers = np.flatnonzero(self._model_pairs.site == site).tolist()
         if not numbers:
-            names = listed(list(dict.fromkeys(self._pairs.site.tolist())), most=50)
+            names = listed(list(dict.fromkeys(self._model_pairs.site.tolist())), most=50)
             raise InputError(
                 f"This estimator was fitted on no site {site!r}. It knows {names}. Name one of "
                 "these with --site, or leave --site out for the images of a new site."
             )
-        return {self._pairs.category[k]: k for k in numbers}
+        return {self._model_pairs.category[k]: k for k in numbers}
 
     def check_group(self, name: str) -> None:
         """Refuse a group that the fit does not have.
