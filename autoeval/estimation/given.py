@@ -1,4 +1,4 @@
-"""What users give in files and in memory: predictions, labels, and the categories that count.
+"""What users give in files and in memory: predictions, labels, and the categories that may count.
 
 `given_boxes` distinguishes predictions from a detector, `Predictions` reads the boxes of a detector
 and of its reference into a `Site`, `read_labels` reads labels into a `LabelSet`. Fits

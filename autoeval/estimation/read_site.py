@@ -1,4 +1,4 @@
-"""A new site from predictions, read as those of the fit: boxes, images and categories that count.
+"""A new site from predictions, read as those of the fit: boxes, images, possible categories.
 
 `AccuracyEstimator.read_site` calls `site_of_files`, as does monitoring for each site. Where a
 detector is run, `autoeval.estimation.run_detector` makes the boxes, which are read as those of a
@@ -85,7 +85,7 @@ def site_of_files(
     labelled: LabelSet | None = None,
     all_seen: bool = False,
 ) -> Site:
-    """Read the predictions of new images, as those of a fit: boxes, images, categories that count.
+    """Read the predictions of new images, as those of a fit; compare both, and choose its floor.
 
     Parameters
     ----------

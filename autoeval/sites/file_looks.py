@@ -1,9 +1,10 @@
 """How the files of a detector look: how new predictions compare with those of a fit.
 
 A fit keeps the `Looks` of its files. `Looks.compare`, called for new predictions by
-`autoeval.estimation.read_site`, decides at which score floor the fit is read and how much of the
-range of confidence is unseen, and warns of another threshold, scale, limit or suppression;
-`unlike_fit` warns of confident boxes unlike those of the fit.
+`autoeval.estimation.read_site`, finds out why they begin where they do (`ListStart`), from which
+the floor at which the fit is read and the unseen range of confidence follow, and warns of another
+threshold, scale, limit or suppression; `unlike_fit` warns of confident boxes unlike those of the
+fit.
 
 A file may begin at a higher score than the fit since a threshold was set, since each image lists
 its best boxes only, since there are few boxes, or since its scores are on another scale. These look
