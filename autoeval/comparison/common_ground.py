@@ -141,6 +141,7 @@ def on_common_ground(
         If no image or no category is common, or no detector finds anything and there are no labels;
         if one of several categories is called `ALL`.
     """
+    sites = {name: fits[name].calibrated(site) for name, site in sites.items()}
     fits = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
     words_of: dict[str, Collection[str]] = {  # that each can find: here, or where it was fitted
         name: dict.fromkeys(
@@ -155,7 +156,7 @@ def on_common_ground(
     for own_words in words_of.values():
         spelt = known_spellings(own_words, called)
         called += [word for word in own_words if word not in spelt]
-    sites, of_words = dict(sites), list[Notice]()
+    of_words = list[Notice]()
     for name, own_words in words_of.items():  # again: a later one may have two such words
         if spelt := known_spellings(own_words, called):
             fits[name] = _respelt_fit(fits[name], spelt)
@@ -169,14 +170,7 @@ def on_common_ground(
     blocks = (site.blocks for site in common_images.values() if site.blocks is not None)
     of_images = next(blocks, None)  # some files know of frames, others have the same images
     common_sites = {
-        name: replace(
-            site,
-            blocks=of_images,
-            calibration=fits[name].calibration_,
-            reference_calibration=fits[name].reference_calibration_,
-            evidence=(),
-            floor=0.0,
-        )
+        name: replace(site, blocks=of_images, evidence=(), floor=0.0)
         for name, site in common_images.items()
     }
     pool = next(iter(common_sites.values())).boxes

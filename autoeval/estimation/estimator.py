@@ -510,11 +510,6 @@ class AccuracyEstimator:
             watch=watch,
         )
         new_site = replace(new_site, known=site_name, group=group_name)
-        if self.looks_:
-            again = boxes_of_fit(
-                new_site.boxes, self.looks_, self.sites_.read, in_part=bool(categories)
-            )
-            new_site = replace(new_site, warnings=(*new_site.warnings, *again))
         return self.predict_site(new_site, score_thr, iou)
 
     def read_site(
@@ -613,9 +608,48 @@ class AccuracyEstimator:
         if found is not None:
             warnings = (*found.warnings, *site.warnings)
             site = replace(site, images=found.images, row=found.row, warnings=warnings)
-        present_categories = checked_present(present, named, site.boxes.categories)
-        words = words_of(named or {})
-        return replace(site, named=bool(named), detector_words=words, present=present_categories)
+        again = boxes_of_fit(site.boxes, looks, self.sites_.read, in_part=bool(categories))
+        return replace(
+            site,
+            named=bool(named),
+            detector_words=words_of(named or {}),
+            present=checked_present(present, named, site.boxes.categories),
+            warnings=(*site.warnings, *again),
+        )
+
+    def calibrated(self, site: Site) -> Site:
+        """Take a site as the fit reads it at the score that its boxes begin at.
+
+        Parameters
+        ----------
+        site : Site
+            From `read_site`.
+
+        Returns
+        -------
+        Site
+            With the calibrations of the fit, a warning of confident boxes unlike those of the fit,
+            and an `unseen` that is at least the widening of the fit.
+
+        Raises
+        ------
+        InputError
+            If the fit has no calibration.
+        """
+        looks = self.looks_
+        fit = self.at_floor(site.floor)  # one of `floors_`, or 0; floors below are lowest scores
+        if fit.calibration_ is None:
+            raise InputError("This estimator has no calibration: fit it by `autoeval.fit`.")
+        if looks is not None:
+            cut = site.boxes.floor > looks.floor + SAME_FLOOR
+            unlike = unlike_fit(looks.confident, ConfidentBoxes.of(site.boxes), cut=cut)
+            unseen = max(site.unseen, looks.widening)
+            site = replace(site, warnings=(*site.warnings, *unlike), unseen=unseen)
+        return replace(
+            site,
+            calibration=fit.calibration_,
+            reference_calibration=fit.reference_calibration_,
+        )
 
     def predict_site(
         self,
@@ -650,12 +684,7 @@ class AccuracyEstimator:
         InputError
             If precision, recall or F1 are wanted at a known site, or the fit has no calibration.
         """
-        if looks := self.looks_:
-            cut = site.boxes.floor > looks.floor + SAME_FLOOR
-            unlike = unlike_fit(looks.confident, ConfidentBoxes.of(site.boxes), cut=cut)
-            unseen = max(site.unseen, looks.widening)
-            site = replace(site, warnings=(*site.warnings, *unlike), unseen=unseen)
-        fit = self.at_floor(site.floor)  # one of `floors_`, or 0; floors above are lowest scores
+        site, fit = self.calibrated(site), self.at_floor(site.floor)
         other_regressions = {} if brief else fit.regressions_of()
         point = OperatingPoint.of(self.target)
         if point is not None:
@@ -668,10 +697,6 @@ class AccuracyEstimator:
                 )
             points = [name for name in points_at(score_thr, iou) if name != self.target]
             other_regressions |= fit.regressions_of(points)
-        if fit.calibration_ is None:
-            raise InputError("This estimator has no calibration: fit it by `autoeval.fit`.")
-        of_reference = fit.reference_calibration_
-        site = replace(site, calibration=fit.calibration_, reference_calibration=of_reference)
         return estimate_site(site, fit.regression_, other_regressions, brief=brief)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:

@@ -131,3 +131,13 @@ def test_planned_images_that_are_not_labelled_are_counted(world, tmp_path):
     text = " ".join(result.warnings)
     assert "3 of 20 planned images are not labelled" in text
     assert f"left out: 2 ({listed(list(map(str, undrawn)))})" in text
+
+
+def test_boxes_of_the_fit_in_place_of_new_ones_are_named(world):
+    """An estimate warned of them, the difference of two such estimates did not."""
+    fits = {name: world / name for name in DETECTORS}
+    new = site_predictions(world, "strong")[0]
+    of_fit = world / "set_weak_predictions.json"
+    result = compare(fits, [new, of_fit])
+    named = [warning for warning in result.warnings if warning.code == "images-of-the-fit"]
+    assert [warning.partition(": ")[0] for warning in named] == ["weak"]

@@ -186,6 +186,20 @@ def test_at_a_threshold_what_is_unseen_of_both_widens_as_it_does_of_each(world, 
     np.testing.assert_allclose(added[1:], squares[1:], rtol=0.05)
 
 
+def test_confidences_of_a_fit_that_say_little_widen_as_they_do_an_estimate(world, sites):
+    """They did in an estimate alone."""
+    fits = {name: AccuracyEstimator.load(world / name).for_target("recall@0.3") for name in sites}
+    wide = {
+        name: replace(fit, looks_=replace(fit.looks_, widening=0.4)) for name, fit in fits.items()
+    }
+    unseen = {name: replace(site, unseen=0.4) for name, site in sites.items()}
+    usual, expected, result = (
+        compare_sites(*of) for of in ((fits, sites), (fits, unseen), (wide, sites))
+    )
+    assert (result.lower, result.upper) == pytest.approx((expected.lower, expected.upper))
+    assert result.upper - result.lower > 1.05 * (usual.upper - usual.lower)
+
+
 @pytest.mark.parametrize(("target", "widens"), [("recall@0.3", True), ("mAP", False)])
 def test_what_is_said_of_an_unseen_share_is_what_it_does_to_the_interval(
     world, sites, target, widens

@@ -348,6 +348,17 @@ def test_an_estimate_warns_and_labels_give_the_number(world):
     assert labelled.value < sound.value - 0.1 < warned.value
 
 
+def test_a_comparison_warns_of_the_detector_whose_boxes_are_unlike(world):
+    """The one that finds objects where nothing is came out ahead, without a word."""
+    estimator = autoeval.fit(world / "fit_labels.json", world / "fit_predictions.json")
+    files = [world / f"{name}_predictions.json" for name in ("new", "false")]
+    images = world / "new_labels.json"
+    result = autoeval.compare({"sound": estimator, "false": estimator}, files, images=images)
+    assert result.detectors == ("false", "sound")
+    (warning,) = [warning for warning in result.warnings if warning.code == CODE]
+    assert warning.startswith("false: ")
+
+
 def test_boxes_that_begin_higher_than_those_of_the_fit_are_no_sign(world, tmp_path):
     estimator = autoeval.fit(world / "fit_labels.json", world / "fit_predictions.json")
     rows = json.loads((world / "new_predictions.json").read_text())
