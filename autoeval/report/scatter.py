@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 
 from autoeval.accuracy.measures import TARGETS, Target, find_target
 from autoeval.estimation.category_scores import feature_columns
@@ -21,9 +22,6 @@ from autoeval.report.page import Scatter, explained
 from autoeval.result_base import ENDS
 from autoeval.sites.file_looks import Looks
 from autoeval.words import counted
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FEWEST_POINTS = 3
 SAMPLE_SET = "sample set"
@@ -208,6 +206,9 @@ class ScatterChart:
             about.append("The red star is the estimate.")
         if self.cloud is not None:
             cloud = {"about": self.cloud.about, "y": _rounded(target.scale * self.cloud.y)}
+        fitted = np.full(len(table), True)
+        if self.unit == SAMPLE_SET:  # a source's own images are shown beside the line over these
+            fitted = (table["kind"] != "seed").to_numpy()
         first, *later_scores = self.scores
         shown = [first, *(name for name in later_scores if table[name].nunique() > 1)]
         data = {
@@ -216,7 +217,7 @@ class ScatterChart:
             "digits": target.digits,
             "sources": sites,
             "points": points,
-            "scores": {name: self._score(name) for name in shown},
+            "scores": {name: self._score(name, fitted) for name in shown},
             "estimate": star,
             "cloud": cloud,
             "unit": self.unit,
@@ -224,25 +225,26 @@ class ScatterChart:
         }
         return Scatter(data, " ".join([*about, HOW_TO_READ, *filter(None, self.about)]))
 
-    def _score(self, name: str) -> dict[str, Any]:
-        """Return where the points stand along a score, and its line with what that is."""
+    def _score(self, name: str, fitted: np.ndarray) -> dict[str, Any]:
+        """Return where the points stand along a score, and its line with what that is.
+
+        The line, where none is given, and the note are over the points that are ``fitted``.
+        """
         table, scale = self.points, self.target.scale
         places = table[name].to_numpy(np.float64)
         heights = table[self.target.name].to_numpy(np.float64)
-        complete = ~(np.isnan(places) | np.isnan(heights))
-        if self.unit == SAMPLE_SET:  # a source's own images are shown beside the line over these
-            complete &= (table["kind"] != "seed").to_numpy()
+        complete = fitted & ~(np.isnan(places) | np.isnan(heights))
         x, y = places[complete], heights[complete]
         line, about, note = self.lines.get(name), "", ""
         if len(x) >= FEWEST_POINTS and np.ptp(x) > 0 and np.ptp(y) > 0:
-            ranks = table.loc[complete, [name, self.target.name]].rank().to_numpy(np.float64)
+            ranks = pd.DataFrame({"x": x, "y": y}).rank().to_numpy()
             r, rho = np.corrcoef(x, y)[0, 1], np.corrcoef(ranks.T)[0, 1]
             note = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over "
             note = note.replace("-", "\N{MINUS SIGN}") + counted(len(x), self.unit)
             if line is None:
                 ends, none = np.array([x.min(), x.max()]), np.full(2, np.nan)
-                fitted = y.mean() + r * y.std() / x.std() * (ends - x.mean())
-                line = RegressionBand(ends, fitted, none, none, LEAST_SQUARES)
+                along = y.mean() + r * y.std() / x.std() * (ends - x.mean())
+                line = RegressionBand(ends, along, none, none, LEAST_SQUARES)
         drawn = None
         if line is not None:
             about = line.about
