@@ -36,6 +36,7 @@ NETWORKS = (
     *("autoeval/detectors/", "tests/detectors/", "autoeval/stability/", "tests/stability/"),
     *("autoeval/demo/", "tests/demo/", "autoeval/mmdet_metric.py", "tests/test_mmdet_metric.py"),
 )
+WITH_TORCH = pytest.StashKey[bool]()  # whether it was imported before the test
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 # What several files of tests share has no examples, and to look for some would import torch.
 helpers = (path.name for path in Path(__file__).parent.glob("*.py"))
@@ -60,6 +61,22 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.nodeid.startswith(NETWORKS):
             item.add_marker("rare")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    item.stash[WITH_TORCH] = "torch" in sys.modules
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item):
+    """Where tests of networks are left out, refuse one that imports torch: it is such a test."""
+    result = yield
+    ordinary = "not rare" in item.config.option.markexpr
+    if ordinary and "torch" in sys.modules and not item.stash[WITH_TORCH]:
+        pytest.fail("it imports torch, which takes as long as hundreds of tests: mark it rare")
+    return result
 
 
 def pytest_collection_finish():

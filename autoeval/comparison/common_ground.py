@@ -298,8 +298,8 @@ def _on_common_images(sites: Mapping[str, Site]) -> tuple[dict[str, Site], list[
     """Keep the images that all sites have, in one order, and say what was left out.
 
     Detectors may name images in different ways: they are looked up among those of one detector, by
-    whose names most are found; of equal ones the first. With names
-    of two folders, those without folders tell less.
+    whose names most are found; of equal ones the first. With names of two folders, those without
+    folders tell less.
     """
     images = {name: site.boxes.images for name, site in sites.items()}
     ways = []

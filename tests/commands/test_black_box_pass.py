@@ -3,9 +3,12 @@
 import json
 
 import pandas as pd
+import pytest
 from rectangles import write_task, write_world
 
 from autoeval.cli import main
+
+pytestmark = pytest.mark.rare  # sample sets import torch
 
 MINE = """
 import cv2

@@ -246,6 +246,7 @@ def test_a_reference_with_other_categories_is_told(table):
         fit(table[0], run, img_dir=table[1])
 
 
+@pytest.mark.rare  # sample sets import torch
 def test_predictions_are_of_images_as_they_are_and_of_one_place_each(table, tmp_path):
     labels, images = table
     seed_set = load_seed_set("annotations", labels, images, tuple(BRIGHT), {w: w for w in BRIGHT})
