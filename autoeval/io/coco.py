@@ -144,10 +144,21 @@ def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str
         The ``images`` of the document.
     categories : dict of str to str
         Word of each number.
+
+    Raises
+    ------
+    InputError
+        If what an image has there is no list.
     """
 
     def words(entry: dict[str, Any], field: str) -> frozenset[str]:
-        numbers = (normal_id(number) for number in entry.get(field) or ())
+        listed_there = entry.get(field) or []
+        if not isinstance(listed_there, list | tuple):
+            raise InputError(
+                f"{printable(content.path)}: expected '{field}' of an image to be a list of "
+                f"category numbers, got {type(listed_there).__name__}."
+            )
+        numbers = map(normal_id, listed_there)
         return frozenset(categories[number] for number in numbers if number in categories)
 
     of_image = {printable(normal_id(e.get("id"))): e for e in entries if isinstance(e, dict)}

@@ -404,7 +404,7 @@ def _as_arrow(table: Any) -> pa.Table:
                 "Expected each column once."
             )
         return pa.Table.from_pandas(table, preserve_index=False)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OverflowError) as error:
         raise InputError(f"{name_of(table)} cannot be read: {error}.") from error
 
 

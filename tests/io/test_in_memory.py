@@ -471,6 +471,17 @@ def test_two_columns_of_one_name_are_refused():
         read_predictions(pd.concat([frame, frame[["score"]]], axis=1), images=IMAGES)
 
 
+@pytest.mark.parametrize(
+    "column, value", [("image_id", 10**30), ("category_id", {"id": 1}), ("category_id", [1])]
+)
+def test_a_column_that_is_neither_numbers_nor_texts_is_refused(column, value):
+    """It ended in an error of Arrow or of Python itself."""
+    frame = as_frame().astype({column: object})
+    frame[column] = [value] * len(frame)
+    with pytest.raises(InputError):
+        read_predictions(frame, images=IMAGES)
+
+
 @pytest.mark.parametrize("column", ["iscrowd", "is_crowd", "difficult", "ignore", "IsGroupOf"])
 def test_a_table_of_labels_says_what_is_ignored(column):
     """Under the names of COCO, torchvision's references, Pascal VOC and Open Images."""

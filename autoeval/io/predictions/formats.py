@@ -747,8 +747,15 @@ def _needed(path: Path, schema: pa.Schema) -> dict[str, str]:
             f"{listed(schema.names, 20)}. Expected one row a box, with left, top, width and height "
             "(or the corners) in pixels."
         )
-    for field in (name for name in (*SIDES, *CORNERS, "bbox", "score") if name in columns):
-        kind = schema.field(columns[field]).type
+    for field, column in columns.items():
+        kind = schema.field(column).type
+        if field in ("image_id", "file_name", "category_id", "category"):
+            if pa.types.is_nested(kind):
+                raise InputError(
+                    f"{printable(path)}: column {column} is of type {kind}, expected numbers or "
+                    "texts."
+                )
+            continue
         if field == "bbox":
             is_list = (
                 pa.types.is_list(kind)
@@ -760,7 +767,7 @@ def _needed(path: Path, schema: pa.Schema) -> dict[str, str]:
         if not any(is_kind(kind) for is_kind in is_number):
             expected = "lists of four numbers" if field == "bbox" else "numbers"
             raise InputError(
-                f"{printable(path)}: column {columns[field]} is of type "
-                f"{schema.field(columns[field]).type}, expected {expected}."
+                f"{printable(path)}: column {column} is of type {schema.field(column).type}, "
+                f"expected {expected}."
             )
     return columns

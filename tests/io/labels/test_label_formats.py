@@ -222,6 +222,14 @@ def test_what_nobody_looked_for_stays_so(tmp_path):
     assert again.checked == labels.checked == {"7": {"car"}, "8": {"dog"}}
 
 
+@pytest.mark.parametrize("field", ["neg_category_ids", "not_exhaustive_category_ids"])
+def test_categories_of_an_image_that_are_no_list_are_refused(field):
+    document = json.loads(COCO)
+    document["images"] = [{**document["images"][0], "neg_category_ids": [], field: 5}]
+    with pytest.raises(InputError, match=f"expected '{field}'"):
+        read_coco(document)
+
+
 def test_ids_that_are_one_number_stay_texts(tmp_path):
     """007 is another image than 7: with one id the file could not be read again."""
     images = tuple(LabelledImage(name, f"{name}.jpg", (4, 4)) for name in ("007", "7"))
