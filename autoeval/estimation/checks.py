@@ -1,32 +1,29 @@
 """Checks of an estimate: functions of what is known of a site and a fit to notices.
 
-`estimate_site` and `estimate_rows` in `autoeval.estimation.estimate` call them,
-`AccuracyEstimator.predict` calls `boxes_of_fit`, fits `reference_of_fit` and `rows_as_bytes`,
-readers of images `unreadable_warning`. Each notice has a code, a severity and a text;
-docs/reference/warnings.md lists the codes. A function that looks for something odd returns a tuple,
-empty where it finds nothing (`width` an empty text); one whose caller has found it, the notice.
+`estimate_site` and `estimate_rows` in `autoeval.estimation.estimate` call them, fits
+`reference_of_fit`, readers of images `unreadable_warning`. Each notice has a code, a severity and a
+text; docs/reference/warnings.md lists the codes. A function that looks for something odd returns a
+tuple, empty where it finds nothing (`width` an empty text); one whose caller has found it, the
+notice.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from autoeval.accuracy.measures import OperatingPoint, find_target
-from autoeval.boxes import over_threshold
 from autoeval.model.mixed_model import WIDEST, PredictionInterval
 from autoeval.model.pair_table import REFERENCE_AP, Table
 from autoeval.model.priors import PRECISION_OF, reads_precision
 from autoeval.model.regression import Regression
-from autoeval.sites.file_looks import FEWEST_SURE, SURE, Looks
 from autoeval.words import Notice, counted, listed
 
 if TYPE_CHECKING:
-    from autoeval.boxes import Boxes
-    from autoeval.sites.site import Site
+    pass
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
 FEW_UNITS = 10  # blocks of time, whose variance is itself uncertain
@@ -37,7 +34,6 @@ FEWEST = 3  # of these pairs
 LOWEST = 0.02  # under it the ratio of two precisions says nothing
 MATTERS = 0.05  # change of mAP to each side, 5 points
 TAILS = (10, 90)
-SAME = 0.9  # of the boxes of a labelled set; a new image has none of them to all digits
 
 VALIDATED_BACKBONES = {
     "ResNet": "the paper, table 4",
@@ -63,56 +59,6 @@ PRECISION_HARDLY_KNOWN = Notice(
     "precision without labels is hardly better known than from a constant, since objects that "
     "nobody labelled count as false: label a few images to measure it",
 )
-
-
-def boxes_of_fit(
-    boxes: Boxes, looks: Looks, read_sites: Callable[[], Iterable[Site]], *, in_part: bool = False
-) -> tuple[Notice, ...]:
-    """Warn of boxes that are those of a labelled set of the fit: an easily exchanged file.
-
-    Sites are read only where one has exactly as many confident boxes, or more `in_part`, and these
-    are `FEWEST_SURE` or more. A set is recognised by `SAME` of its boxes, corners and score, to all
-    digits of float32; in part by `SAME` of the new ones.
-
-    Parameters
-    ----------
-    boxes : Boxes
-        New predictions.
-    looks : Looks
-        Of the fit.
-    read_sites : callable
-        Returns the labelled sets of the fit.
-    in_part : bool
-        Whether the boxes are of some categories alone, and those of the fit may be of more.
-    """
-    n_sure = np.count_nonzero(over_threshold(boxes.scores, SURE))
-    as_many = (n_sure <= s.n if in_part else n_sure == s.n for s in looks.confident)
-    if n_sure < FEWEST_SURE or not any(as_many):
-        return ()
-    new_rows = rows_as_bytes(boxes)
-    for labelled in read_sites():
-        fit_rows = rows_as_bytes(labelled.boxes)
-        wanted = new_rows if in_part else fit_rows
-        if wanted and len(fit_rows & new_rows) >= SAME * len(wanted):
-            text = (
-                f"these boxes are those of the labelled set {labelled.name} of the fit: how "
-                "accurate the detector is there its labels say. Of new images give their own "
-                "predictions"
-            )
-            return (Notice("images-of-the-fit", text),)
-    return ()
-
-
-def rows_as_bytes(boxes: Boxes) -> set[bytes]:
-    """Return corners and score of each box as bytes of float32, to be compared exactly.
-
-    Parameters
-    ----------
-    boxes : Boxes
-        Detected ones.
-    """
-    rows = np.column_stack([boxes.boxes, boxes.scores]).astype(np.float32)
-    return {row.tobytes() for row in rows}
 
 
 def of_scores(

@@ -22,7 +22,6 @@ from autoeval.accuracy.measures import AP_TARGETS, IOUS, OperatingPoint, find_ta
 from autoeval.boxes import Categories, words_of
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.checks import boxes_of_fit
 from autoeval.estimation.estimate import Estimate, estimate_rows, estimate_site
 from autoeval.estimation.fit_file import FittedSites, FloorFit, read_fit, write_fit
 from autoeval.estimation.given import (
@@ -35,6 +34,7 @@ from autoeval.estimation.given import (
 )
 from autoeval.estimation.read_site import (
     GivenImages,
+    boxes_of_fit,
     site_of_files,
     with_chosen_reference,
 )

@@ -28,7 +28,7 @@ from autoeval.estimation.calibrating import (
     reliability,
     with_calibrated_reference,
 )
-from autoeval.estimation.checks import SAME, reference_of_fit, rows_as_bytes
+from autoeval.estimation.checks import reference_of_fit
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_file import SUFFIX, FittedSites
 from autoeval.estimation.given import GivenLabels, Predictions
@@ -46,7 +46,7 @@ from autoeval.estimation.protocol import (
     evaluate_pairs,
     worse_than_constant,
 )
-from autoeval.estimation.read_site import CHOSEN
+from autoeval.estimation.read_site import CHOSEN, SAME, rows_as_bytes
 from autoeval.estimation.run_detector import Detector
 from autoeval.io.predictions.category_words import known_spellings
 from autoeval.io.predictions.covered_images import content_of_images

@@ -1,15 +1,15 @@
 """A new site from predictions, read as those of the fit: boxes, images, possible categories.
 
-`AccuracyEstimator.read_site` calls `site_of_files`, as does monitoring for each site. Where a
-detector is run, `autoeval.estimation.run_detector` makes the boxes, which are read as those of a
-file.
+`AccuracyEstimator.read_site` calls `site_of_files` and `boxes_of_fit`; monitoring calls the first
+for each site. Where a detector is run, `autoeval.estimation.run_detector` makes the boxes, which
+are read as those of a file.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,21 @@ from autoeval.io.predictions.covered_images import (
     unseen_images,
 )
 from autoeval.io.predictions.reading import unknown_sizes
-from autoeval.sites.file_looks import NEVER, ROUNDING, Looks, check_floor, unseen_share
+from autoeval.sites.file_looks import (
+    FEWEST_SURE,
+    NEVER,
+    ROUNDING,
+    SURE,
+    Looks,
+    check_floor,
+    unseen_share,
+)
 from autoeval.sites.site import Site
 from autoeval.words import Notice, prefixed
 
 ENOUGH_OF_REFERENCE = 100  # boxes, of which hardly none is near the lowest score
 LOWER = 0.05  # of a score at which files begin
+SAME = 0.9  # of the boxes of a labelled set; a new image has none of them to all digits
 CHOSEN = "reference_chosen"  # in the context of a fit: ``number``, counted from 0, and ``of``
 GivenImages = Images | Sequence[LabelledImage] | LabelSet | None
 
@@ -449,3 +458,53 @@ def _without_copied_images(site: Site, labelled: LabelSet | None, *, named: bool
         return site
     warnings = (*site.warnings, *copies_left_out(len(later)))
     return replace(site, warnings=warnings).without_images(later)
+
+
+def boxes_of_fit(
+    boxes: Boxes, looks: Looks, read_sites: Callable[[], Iterable[Site]], *, in_part: bool = False
+) -> tuple[Notice, ...]:
+    """Warn of boxes that are those of a labelled set of the fit: an easily exchanged file.
+
+    Sites are read only where one has exactly as many confident boxes, or more `in_part`, and these
+    are `FEWEST_SURE` or more. A set is recognised by `SAME` of its boxes, corners and score, to all
+    digits of float32; in part by `SAME` of the new ones.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        New predictions.
+    looks : Looks
+        Of the fit.
+    read_sites : callable
+        Returns the labelled sets of the fit.
+    in_part : bool
+        Whether the boxes are of some categories alone, and those of the fit may be of more.
+    """
+    n_sure = np.count_nonzero(over_threshold(boxes.scores, SURE))
+    as_many = (n_sure <= s.n if in_part else n_sure == s.n for s in looks.confident)
+    if n_sure < FEWEST_SURE or not any(as_many):
+        return ()
+    new_rows = rows_as_bytes(boxes)
+    for labelled in read_sites():
+        fit_rows = rows_as_bytes(labelled.boxes)
+        wanted = new_rows if in_part else fit_rows
+        if wanted and len(fit_rows & new_rows) >= SAME * len(wanted):
+            text = (
+                f"these boxes are those of the labelled set {labelled.name} of the fit: how "
+                "accurate the detector is there its labels say. Of new images give their own "
+                "predictions"
+            )
+            return (Notice("images-of-the-fit", text),)
+    return ()
+
+
+def rows_as_bytes(boxes: Boxes) -> set[bytes]:
+    """Return corners and score of each box as bytes of float32, to be compared exactly.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Detected ones.
+    """
+    rows = np.column_stack([boxes.boxes, boxes.scores]).astype(np.float32)
+    return {row.tobytes() for row in rows}
