@@ -510,7 +510,7 @@ def _of_ultralytics(item: Any) -> _ImageBoxes:
 
 
 def _checked(image_boxes: _ImageBoxes) -> _ImageBoxes:
-    """Return the item with boxes (n, 4) in float64, or raise ValueError for other shapes."""
+    """Return the item with boxes (n, 4) and scores in float64; ValueError for what is none."""
     n, words, shape = len(image_boxes.scores), image_boxes.words, np.shape(image_boxes.boxes)
     in_columns = len(shape) > 1 and shape[-1] != 4 and n > 0
     if in_columns or np.size(image_boxes.boxes) != 4 * n or len(image_boxes.classes) != n:
@@ -520,7 +520,11 @@ def _checked(image_boxes: _ImageBoxes) -> _ImageBoxes:
         )
     if words is not None and len(words) != n:
         raise ValueError(f"expected a word for each of {n} boxes, got {len(words)}")
-    return image_boxes._replace(boxes=np.asarray(image_boxes.boxes, np.float64).reshape(n, 4))
+    image_id = image_boxes.image_id
+    if isinstance(image_id, Mapping | list | tuple | set):
+        raise ValueError(f"expected image_id as a number or a text, got {image_id}")
+    boxes = np.asarray(image_boxes.boxes, np.float64).reshape(n, 4)
+    return image_boxes._replace(boxes=boxes, scores=np.asarray(image_boxes.scores, np.float64))
 
 
 def _of_images(
@@ -609,7 +613,7 @@ def _of_images(
         number,
         word,
         as_xywh(boxes),
-        scores.astype(np.float64),
+        scores,
     )
     positions = any(item.positions for item in items)
     return Content(iter([columns]), item_images, warnings=notices, positions=positions)

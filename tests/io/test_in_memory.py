@@ -472,6 +472,16 @@ def test_two_columns_of_one_name_are_refused():
 
 
 @pytest.mark.parametrize(
+    "changed, named",
+    [({"scores": ["high"]}, "could not convert"), ({"image_id": [7]}, "expected image_id")],
+)
+def test_an_item_with_a_score_or_an_id_that_is_none_is_refused(changed, named):
+    item = {"boxes": [[1.0, 2.0, 30.0, 40.0]], "scores": [0.5], "labels": ["car"], "image_id": 7}
+    with pytest.raises(InputError, match=f"Item 0 .* cannot be read: {named}"):
+        read_predictions([{**item, **changed}], images=IMAGES)
+
+
+@pytest.mark.parametrize(
     "column, value", [("image_id", 10**30), ("category_id", {"id": 1}), ("category_id", [1])]
 )
 def test_a_column_that_is_neither_numbers_nor_texts_is_refused(column, value):
