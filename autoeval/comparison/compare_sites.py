@@ -171,7 +171,7 @@ def compare_sites(
     if labels is not None:
         paired = pair_labels(common, labels.content, target=target, words=words, plan=labels.plan)
         common = dict(paired.sites)
-    sides = [ComparedDetector.of(name, fits[name], site) for name, site in common.items()]
+    sides = [ComparedDetector.of(name, fitted, common[name]) for name, fitted in fits.items()]
     levels, of_labels = {}, None
     for side in sides:
         whole = float(side.values.mean()) if len(side.values) else side.estimates[-1].value

@@ -397,6 +397,7 @@ def test_labels_are_found_by_the_names_of_any_detector(world, tmp_path, folders,
         (path := tmp_path / f"{name}.json").write_text(json.dumps(named))
         files.append(path)
     result = compare(fits(world), files, labels=labels)
+    assert result.gate(0.01).candidate == "weak"  # the first that was given
     truth = np.mean(true_precision(world, "strong") - true_precision(world, "weak"))
     assert result.n_labelled == result.n_images
     assert result.value == pytest.approx(truth, abs=1e-9)
