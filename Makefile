@@ -8,8 +8,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DOCS_READY := .venv/.docs
 
-.PHONY: setup demo test test-all test-together test-docs test-counting test-rare test-pythons wheel \
-	docs coverage lint clean
+.PHONY: setup demo test test-all test-docs test-counting test-rare test-pythons wheel docs coverage lint clean
 
 setup: $(READY)
 
@@ -76,12 +75,7 @@ test-python%: wheel
 	OMP_NUM_THREADS=1 .venv-$*/bin/python -P -m pytest -n 0 -m "$(EVERYWHERE) and not rare" $(FILES_TESTS) \
 	--deselect "$(NEEDS_A_NETWORK)"; fi
 
-# The tests of the four jobs above that need no other Python, in one run: to import and collect them
-# job after job takes twice the processor time, 35 s in place of 17.
-test-together: $(READY)
-	$(PYTEST) 2 -m "$(EVERYWHERE)"
-
-test-all: lint test-together test-pythons
+test-all: test test-docs test-counting test-rare test-pythons
 
 # The pages of docs/ as a site in build/site; a warning is an error.
 docs: $(DOCS_READY)
