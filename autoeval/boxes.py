@@ -727,7 +727,9 @@ class Boxes:
         """
         words = {name: name for name in names} if words is None else words
         index = {name: k for k, name in enumerate(names)}
-        lookup = np.array([index.get(words.get(word, ""), -1) for word in self.categories], int)
+        lookup = np.array(  # a category may have an empty name
+            [index.get(words[w], -1) if w in words else -1 for w in self.categories], int
+        )
         if not (lookup >= 0).any():
             raise InputError(
                 f"The predictions know none of {listed(words, MOST_NAMED)}. They know: "

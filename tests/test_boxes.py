@@ -89,3 +89,13 @@ def test_boxes_given_in_single_precision_overlap_as_others_do():
     _, _, overlaps = overlapping_pairs(given_boxes.boxes, none, other, none, least=0.1)
     assert overlaps == pytest.approx([1 / 3], abs=1e-12)  # one of three pixels
     assert (given_boxes.boxes.dtype, given_boxes.scores.dtype) == (np.float64, np.float64)
+
+
+def test_boxes_of_words_that_do_not_count_are_of_no_category_without_a_name():
+    """They all became boxes of it: labels of a COCO file may list a category called ''."""
+    corners, scores = np.tile([0.0, 0, 9, 9], (3, 1)), np.array([0.9, 0.8, 0.7])
+    images, (image, label) = (LabelledImage("7", "7.jpg", None),), (np.zeros(3, int), np.arange(3))
+    read = Boxes(images, ("car", "", "bus"), image, label, corners, scores)
+    kept = read.as_categories(("car", ""))
+    assert (kept.label.tolist(), kept.scores.tolist()) == ([0, 1], [0.9, 0.8])
+    assert read.as_categories(("car", "van")).scores.tolist() == [0.9]
