@@ -19,17 +19,18 @@ from autoeval.io.predictions.category_words import read_names
 from autoeval.model.pair_table import REFERENCE_AP
 from autoeval.monitoring.monitor_store import MonitorStore, copied_files, site_of
 from autoeval.monitoring.monitored import SiteCategories
-from autoeval.monitoring.read_sites import find_results
+from autoeval.monitoring.read_sites import each_once, find_results
 from autoeval.monitoring.windows import in_time
 from autoeval.runtime.files import PathLike
 from autoeval.sites.site import Site
-from autoeval.words import Notice, listed, prefixed
+from autoeval.words import Notice, listed
 
 ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT = "current"
 CANDIDATE = "candidate"
 COLUMNS = ["site", "n_images", "difference", "lower", "upper", "p_better", "result"]
-# Warnings of a comparison that are about its site.
+# Warnings of a comparison that are about its site. Of the boxes of the candidate all are given, but
+# for notes: nothing else reads them. Those of the current detector a monitor gives by itself.
 NAMED = ("category-not-common", "detectors-elsewhere", "same-boxes")
 OF_KNOWN = ["known", "by_known", "by_known_lower", "by_known_upper"]
 
@@ -66,7 +67,8 @@ def compare_at_sites(
         with ``by_known_lower`` and ``by_known_upper``: NaN at other sites. It is of the same images
         and categories.
     warnings : tuple of Notice
-        Which sites, or categories of a site, could not be compared, and why.
+        Which sites, or categories of a site, could not be compared, and why; what is odd about the
+        boxes of the candidate.
 
     Raises
     ------
@@ -84,7 +86,7 @@ def compare_at_sites(
         )
     for value in known.values():
         check_fits(fits, accuracy={CANDIDATE: value})
-    rows, warnings = [], list[Notice]()
+    rows, warnings, of_sites = [], list[Notice](), dict[str, list[Notice]]()
     for site, read in sites.items():
         try:
             sites_of_both = dict(zip(fits, read(), strict=True))
@@ -99,11 +101,19 @@ def compare_at_sites(
             warnings.append(Notice("site-not-compared", f"{site}: {error}"))
             continue
         rows.append({"site": site, "n_images": result.n_images, **_of_candidate(result.overall)})
-        named = [w for w in result.warnings if w.code in NAMED]
-        warnings += prefixed(site, named)
+        of_sites[site] = [
+            warning
+            for warning in result.warnings
+            if warning.code in NAMED
+            or (
+                warning.severity != "note"
+                and CANDIDATE in warning.partition(": ")[0].split(", ")  # alone, or both
+            )
+        ]
         if known_accuracy:
             rows[-1] |= _of_current(result.ranking, known[site])
     table = pd.DataFrame(rows, columns=[*COLUMNS, *(OF_KNOWN if known else ())])
+    warnings += each_once(of_sites)
     return table.sort_values("difference", ascending=False, ignore_index=True), tuple(warnings)
 
 

@@ -457,8 +457,8 @@ def read_results(
     of_frames = {
         image: block for note in notes.values() for image, block in note.get("blocks", {}).items()
     }
-    notes_of = {site_names[name]: notes[name] for name in site_names}
-    return (*_warnings(notes_of), *failed), of_sites, of_frames
+    of_files = {site_names[name]: notices_of(notes[name]["warnings"]) for name in site_names}
+    return (*each_once(of_files), *failed), of_sites, of_frames
 
 
 def _images_of_files(
@@ -479,14 +479,19 @@ def _images_of_files(
     return images
 
 
-def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Notice]:
-    """Return each warning once, with the files it is of.
+def each_once(warnings: Mapping[str, Iterable[Notice]]) -> Iterator[Notice]:
+    """Return each warning once, with the files or sites it is of.
 
     Of more than `MOST_SIMILAR` that differ in their numbers alone the first is an example.
+
+    Parameters
+    ----------
+    warnings : mapping of str to iterable of Notice
+        Of each file or site, by name.
     """
     files: dict[Notice, list[str]] = {}
-    for name, note in notes.items():
-        for warning in notices_of(note["warnings"]):
+    for name, of_file in warnings.items():
+        for warning in of_file:
             files.setdefault(warning, []).append(name)
     kinds: dict[str, list[Notice]] = {}
     for warning in files:

@@ -160,6 +160,33 @@ def test_boxes_that_are_called_by_the_name_of_a_category_are_of_it_by_each_fit(w
     assert [len(site.boxes) for site in of_both] == [3, 3]
 
 
+def test_warnings_of_the_boxes_of_the_candidate_are_those_of_a_comparison(world, tmp_path):
+    """They were given nowhere: the monitor reads the boxes of the current detector alone."""
+    rows = json.loads((world / "of_strong/gate.json").read_text())
+    cut = [row for row in rows if row["score"] > 0.25]
+    for name, boxes in (("gate", cut), ("yard", cut), ("roof", rows)):
+        for folder in ("of_weak", "strong", "lists"):
+            (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / f"strong/{name}.json").write_text(json.dumps(boxes))
+        shutil.copy(world / "of_weak/gate.json", tmp_path / f"of_weak/{name}.json")
+        shutil.copy(world / "gate.json", tmp_path / f"lists/{name}.json")
+    monitored = autoeval.monitor(
+        world / "weak",
+        tmp_path / "of_weak",
+        against=world / "strong",
+        against_predictions=tmp_path / "strong",
+        images=tmp_path / "lists",
+        work_dir=tmp_path / "work",
+    )
+    files = [tmp_path / "of_weak/gate.json", tmp_path / "strong/gate.json"]
+    fits = {"current": world / "weak", "candidate": world / "strong"}
+    compared = autoeval.compare(fits, files, images=world / "gate.json")
+    expected = [w for w in compared.warnings if w.code == "low-scores-missing"]
+    given = [w for w in monitored.candidate[1] if w.code == "low-scores-missing"]
+    assert expected and all(w.startswith("candidate: ") for w in expected)
+    assert sorted(given) == sorted(f"gate, yard: {w}" for w in expected)
+
+
 def test_sites_that_are_not_compared_are_in_the_json(world, tmp_path):
     shutil.copytree(world / "of_weak", tmp_path / "sites")
     shutil.copy(world / "of_weak/gate.json", tmp_path / "sites/roof.json")

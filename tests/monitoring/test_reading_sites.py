@@ -3,14 +3,13 @@
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.monitoring.read_sites import _warnings, find_results
-from autoeval.words import Notice, codes_of
+from autoeval.monitoring.read_sites import each_once, find_results
+from autoeval.words import Notice
 
 
 def noted(*texts):
-    """Notes of files a, b, c, ..., each with one warning of a kind."""
-    notices = {"abcdef"[k]: Notice("low-scores-missing", text) for k, text in enumerate(texts)}
-    return {name: {"warnings": codes_of([notice])} for name, notice in notices.items()}
+    """Files a, b, c, ..., each with one warning of a kind."""
+    return {"abcdef"[k]: [Notice("low-scores-missing", text)] for k, text in enumerate(texts)}
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def noted(*texts):
     ],
 )
 def test_a_kind_of_warning_of_many_files_is_one_line(texts, expected):
-    shown = list(_warnings(noted(*texts)))
+    shown = list(each_once(noted(*texts)))
     assert shown == expected and {notice.code for notice in shown} == {"low-scores-missing"}
 
 
