@@ -73,6 +73,7 @@ SAME_ESTIMATE = 0.005  # rounding moves no end of an estimate further; another f
 OF_POOL = frozenset(
     {
         "another-split",
+        "boxes-limited",
         "category-numbers-differ",
         "category-numbers-guessed",
         "copies-left-out",
@@ -81,6 +82,7 @@ OF_POOL = frozenset(
         "images-not-covered",
         "images-not-placed",
         "images-of-the-fit",
+        "images-without-box-unknown",
         "low-scores-missing",
         "reference-elsewhere",
         "same-boxes",

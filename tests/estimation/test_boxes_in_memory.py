@@ -205,6 +205,29 @@ def test_a_plan_and_its_labels_repeat_which_images_it_is_not_of(world, fitted, t
     assert "images-not-covered" in [warning.code for warning in labelled.warnings]
 
 
+@pytest.mark.parametrize("code", ["images-without-box-unknown", "boxes-limited"])
+def test_a_plan_and_its_labels_repeat_which_images_and_boxes_are_not_known(
+    world, fitted, tmp_path, code
+):
+    """An estimate said it of the same file, and a number that labels give is of that file, too."""
+    _, _, new_labels, new_boxes = map(read, world)
+    given = {}
+    if code == "boxes-limited":
+        given = {"images": new_labels}
+        best = sorted(new_boxes, key=lambda box: -box["score"])
+        of_images = [
+            [box for box in best if box["image_id"] == image["id"]][:10]
+            for image in new_labels["images"]
+        ]
+        new_boxes = [box for boxes in of_images for box in boxes]
+    estimate = fitted.predict(new_boxes, **given)
+    plan = autoeval.plan_labels(fitted, new_boxes, n=10, work_dir=tmp_path, **given)
+    labelled = autoeval.estimate_with_labels(tmp_path, new_labels)
+    of_sample = fitted.estimate_with_labels(estimate, new_labels)
+    for result in (estimate, plan, labelled, of_sample):
+        assert code in [warning.code for warning in result.warnings]
+
+
 def test_an_item_without_a_box_is_of_an_image_that_was_seen(world, fitted):
     document = read(world[2])
     items = []
