@@ -51,6 +51,9 @@ STEP = 0.05  # hundredths within a step of `THRESHOLDS` are evaluated
 MOST_ROUNDS = 5
 ROUNDING = 1e-9  # by which a value may miss what it reaches
 ROUNDED = float(np.finfo(np.float32).eps) / 2  # relative error of a number in single precision
+OF_IMAGES = ("few-images", "few-blocks", "backbone-not-validated")
+"""Codes of warnings of an estimate that hold for every target: of how many images it rests on, and
+by which detector."""
 AS_GOOD = 0.01  # F1 that a threshold may lack and still be as good as the best
 
 
@@ -111,7 +114,7 @@ def expected_curve(
 
 
 def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[Notice, ...]:
-    """Return the warnings of `expected_curve`.
+    """Return the warnings of `expected_curve`, but for those of the estimated value.
 
     Parameters
     ----------
@@ -123,12 +126,13 @@ def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[No
     Returns
     -------
     tuple of Notice
-        Those of the site, and `PRECISION_HARDLY_KNOWN` unless each regression of precision reads a
-        reference detector for all categories that count there.
+        Those of the site and of its images (`OF_IMAGES`), and `PRECISION_HARDLY_KNOWN` unless each
+        regression of precision reads a reference detector for all categories that count there.
     """
     site = estimate.site
     assert site is not None
-    of_site = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
+    of_images = (notice for notice in estimate.warnings if notice.code in OF_IMAGES)
+    of_site = (*site.warnings, *site.left_out, *unseen_warning(site.unseen), *of_images)
     fit, rows = estimator.at_floor(site.floor), site.row["rows"]
     rows = rows_where(rows, rows[COUNTED])
     points = [str(point) for point in _points(IOUS[0]) if point.measure == "precision"]

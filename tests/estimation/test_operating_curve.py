@@ -323,6 +323,17 @@ def test_the_result_of_a_fit_of_recall_has_the_recall_on_the_labelled_images():
     assert result.per_category["car"]["value"] == result.value
 
 
+def test_a_threshold_warns_of_few_images_as_estimates_at_it_do():
+    """It rests on the same scores of the same images."""
+    labels, boxes = rows_of_cars()
+    fitted = autoeval.fit(labels, boxes)
+    estimate = autoeval.estimate(boxes, estimator=fitted, images=labels, score_thr=0.3)
+    choice = autoeval.threshold(fitted, boxes, images=labels, recall=0.5)
+    labelled = autoeval.threshold(fitted, boxes, images=labels, labels=labels, recall=0.5)
+    codes = [{notice.code for notice in result.warnings} for result in (estimate, choice, labelled)]
+    assert ["few-images" in of_result for of_result in codes] == [True, True, False]
+
+
 def test_a_threshold_names_what_was_left_out_of_the_boxes():
     labels, boxes = rows_of_cars()
     fitted = autoeval.fit(labels, boxes)
