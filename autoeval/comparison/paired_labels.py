@@ -550,6 +550,7 @@ def plan_difference(
     b = ComparedDetector.of(second_name, second_fit, common[second_name])
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
     against = plan_estimated(second_fit, estimates[second_name], request)
+    warnings += prefixed(second_name, against.warnings)
 
     def redrawn(plan: LabelPlan) -> LabelPlan:
         return _by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)

@@ -326,3 +326,13 @@ def test_a_plan_gives_the_reference_to_the_fit_that_had_one_as_a_comparison_does
     other = {"compare": world / "weak", "compare_predictions": weak}
     with pytest.raises(InputError, match="fitted without a reference detector"):
         plan_labels(world / "strong", strong, n=20, **other, **site)
+
+
+def test_a_plan_for_a_difference_names_what_is_wrong_with_the_boxes_of_either_detector(world):
+    """Of the second one nothing was said, and a gap of its images was one of the difference."""
+    strong, weak = site_predictions(world, *DETECTORS)
+    half = [box for box in json.loads(Path(weak).read_text()) if int(box["image_id"]) < 40]
+    other = {"compare": world / "weak", "compare_predictions": half, "images": site_labels(world)}
+    plan = plan_labels(world / "strong", strong, n=20, **other)
+    (warning,) = [notice for notice in plan.warnings if notice.code == "images-not-covered"]
+    assert warning.startswith(f"{world / 'weak'}: ")
