@@ -96,7 +96,8 @@ def test_a_plan_for_two_fits_and_a_monitor_name_them_too(world, tmp_path):
     given = Predictions(tmp_path / "a")
     sites, _ = sites_of_predictions(*fits, given, tmp_path / "b", SiteCategories(()))
     _, warnings = compare_at_sites(*fits, sites)
-    assert [(w.code, w.partition(":")[0]) for w in warnings] == [("category-not-common", "gate")]
+    named = [(w.code, w.partition(":")[0]) for w in warnings]
+    assert named == [("category-not-common", "gate"), ("image-sizes-unknown", "gate")]
 
 
 @pytest.fixture
