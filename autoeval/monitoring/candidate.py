@@ -29,9 +29,15 @@ ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT = "current"
 CANDIDATE = "candidate"
 COLUMNS = ["site", "n_images", "difference", "lower", "upper", "p_better", "result"]
-# Warnings of a comparison that are about its site. Of the boxes of the candidate all are given, but
-# for notes: nothing else reads them. Those of the current detector a monitor gives by itself.
-NAMED = ("category-not-common", "detectors-elsewhere", "same-boxes")
+# Warnings of a comparison that are about its site. Those of the boxes of the candidate alone are
+# given, too, but for notes. Others of the current detector, or of both, a monitor gives by itself.
+NAMED = (
+    "category-not-common",
+    "detectors-elsewhere",
+    "images-not-common",
+    "images-of-the-fit",
+    "same-boxes",
+)
 OF_KNOWN = ["known", "by_known", "by_known_lower", "by_known_upper"]
 
 
@@ -105,10 +111,7 @@ def compare_at_sites(
             warning
             for warning in result.warnings
             if warning.code in NAMED
-            or (
-                warning.severity != "note"
-                and CANDIDATE in warning.partition(": ")[0].split(", ")  # alone, or both
-            )
+            or (warning.severity != "note" and warning.startswith(f"{CANDIDATE}: "))
         ]
         if known_accuracy:
             rows[-1] |= _of_current(result.ranking, known[site])
@@ -226,7 +229,8 @@ def sites_of_records(
         The categories that are given; by default those of each fit, or those that either has found.
     """
     indices = [store.index() for store in stores]
-    indices[0] = indices[0][~copied_files(indices[0])]  # what one lacks is not compared
+    copies = indices[0]["name"][copied_files(indices[0])]
+    indices = [index[~index["name"].isin(copies)] for index in indices]
 
     def read(site: str) -> tuple[Site, Site]:
         sites = []

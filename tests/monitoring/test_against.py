@@ -187,6 +187,37 @@ def test_warnings_of_the_boxes_of_the_candidate_are_those_of_a_comparison(world,
     assert sorted(given) == sorted(f"gate, yard: {w}" for w in expected)
 
 
+def test_images_that_one_detector_lacks_or_that_are_of_the_fit_are_named(world, tmp_path):
+    """The table had the common images, and boxes of the fit, without a word."""
+    rows = json.loads((world / "of_weak/gate.json").read_text())
+    of_fit = (world / "set_weak_predictions.json").read_text()
+    sites = {"gate": json.dumps([row for row in rows if row["image_id"] < 60]), "yard": of_fit}
+    for name, content in sites.items():
+        for folder in ("weak", "strong"):
+            (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / f"weak/{name}.json").write_text(content)
+        shutil.copy(world / "of_strong/gate.json", tmp_path / f"strong/{name}.json")
+    monitored = autoeval.monitor(
+        world / "weak",
+        tmp_path / "weak",
+        against=world / "strong",
+        against_predictions=tmp_path / "strong",
+        work_dir=tmp_path / "work",
+    )
+    about = {
+        (name, w.code) for w in monitored.candidate[1] for name in w.partition(": ")[0].split(", ")
+    }
+    named = ("images-not-common", "images-of-the-fit")
+    assert {pair for pair in about if pair[1] in named} == {
+        ("gate", "images-not-common"),
+        ("yard", "images-not-common"),
+        ("yard", "images-of-the-fit"),
+    }
+    fits = {"current": world / "weak", "candidate": world / "strong"}
+    files = [tmp_path / f"{folder}/yard.json" for folder in ("weak", "strong")]
+    assert {*named} <= {warning.code for warning in autoeval.compare(fits, files).warnings}
+
+
 def test_sites_that_are_not_compared_are_in_the_json(world, tmp_path):
     shutil.copytree(world / "of_weak", tmp_path / "sites")
     shutil.copy(world / "of_weak/gate.json", tmp_path / "sites/roof.json")
