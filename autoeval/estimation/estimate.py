@@ -541,7 +541,7 @@ def sampling_std(
     The estimate is taken as linear in the scores: a prediction for each of the draws would take as
     many times as long, and over so small changes of scores the regression is nearly a line. The
     images are drawn all the same, where a formula of first order needs no draws: it does not see
-    that a category on few images is missing from many draws, and gives half of the error where
+    that a category on few images is missing from many draws, and gives too small an error where
     there are many such categories. The interval of the estimate does not use it: it has a sampling
     variance of its own.
 

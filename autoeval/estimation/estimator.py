@@ -537,7 +537,7 @@ class AccuracyEstimator:
         -------
         Site
             The boxes in the categories that were given, or else in those of the fit. They are not
-            calibrated yet: `predict_site` does that.
+            calibrated yet: `calibrated` does that.
 
         Raises
         ------
