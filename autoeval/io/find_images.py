@@ -218,7 +218,7 @@ def _skipped(rest: Iterable[str], hidden: Sequence[str]) -> list[str]:
 
 
 class UnlabelledImage(Protocol):
-    """The pixels of an image that `LabelledImage` describes, decoded when asked for."""
+    """The pixels of an image that `LabelledImage` describes, decoded when they are read."""
 
     @property
     def image_id(self) -> str:
