@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from autoeval.model.pair_table import REFERENCE_AP, Table
 from autoeval.model.priors import PRECISION_OF, reads_precision
 from autoeval.model.regression import Regression
 from autoeval.words import Notice, counted, listed
-
-if TYPE_CHECKING:
-    pass
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
 FEW_UNITS = 10  # blocks of time, whose variance is itself uncertain
