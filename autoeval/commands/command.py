@@ -24,7 +24,7 @@ class Command(NamedTuple):
         Parameters of the function that are no options.
     around : str
         ``module:name`` of a context manager around the call of the function; it takes the
-        `Invocation`, refuses options of `show` before anything is read, and returns arguments that
+        `Invocation`, refuses options of `show` before anything is read, and yields arguments that
         the function gets in place of what was typed.
     more : str
         ``module:name`` of a function that returns what the help says below the options.

@@ -32,11 +32,13 @@ def are_of_two_days(folder: str, other: str) -> bool:
     (True, False)
     >>> are_of_two_days("20260302_08", "20260302_0915"), are_of_two_days("20260302_08", "20260302")
     (True, False)
+    >>> are_of_two_days("20260302/08", "20260302_09"), are_of_two_days("20260302/08", "20260302_08")
+    (True, False)
     """
     for form in _DAYS:
         of_both = zip(form.findall(folder)[-1:], form.findall(other)[-1:], strict=False)
         for parts, other_parts in of_both:  # at most one, where both are written so
-            known = ((a, b) for a, b in zip(parts, other_parts, strict=True) if a and b)
-            if any(a != b for a, b in known):
+            hours = {"".join(of[3:]) for of in (parts, other_parts)} - {""}  # written in either way
+            if parts[:3] != other_parts[:3] or len(hours) > 1:
                 return True
     return False

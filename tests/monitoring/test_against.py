@@ -37,15 +37,21 @@ def world(tmp_path_factory):
     return folder
 
 
-def of_monitor(world, tmp_path, **options):
-    monitored = autoeval.monitor(
+def beside(world, current, candidate, work_dir, **options):
+    """Monitor the weak detector by its boxes in a folder, and beside it the strong one."""
+    return autoeval.monitor(
         world / "weak",
-        world / "of_weak",
+        current,
         against=world / "strong",
-        against_predictions=world / "of_strong",
-        work_dir=tmp_path,
-        **{"images": world / "lists", **options},
+        against_predictions=candidate,
+        work_dir=work_dir,
+        **options,
     )
+
+
+def of_monitor(world, tmp_path, **options):
+    folders = world / "of_weak", world / "of_strong"
+    monitored = beside(world, *folders, tmp_path, **{"images": world / "lists", **options})
     (row,) = monitored.candidate[0].to_dict("records")
     return [row[name] for name in ("n_images", "difference", "lower", "upper")]
 
@@ -170,14 +176,8 @@ def test_warnings_of_the_boxes_of_the_candidate_are_those_of_a_comparison(world,
         (tmp_path / f"strong/{name}.json").write_text(json.dumps(boxes))
         shutil.copy(world / "of_weak/gate.json", tmp_path / f"of_weak/{name}.json")
         shutil.copy(world / "gate.json", tmp_path / f"lists/{name}.json")
-    monitored = autoeval.monitor(
-        world / "weak",
-        tmp_path / "of_weak",
-        against=world / "strong",
-        against_predictions=tmp_path / "strong",
-        images=tmp_path / "lists",
-        work_dir=tmp_path / "work",
-    )
+    folders = tmp_path / "of_weak", tmp_path / "strong"
+    monitored = beside(world, *folders, tmp_path / "work", images=tmp_path / "lists")
     files = [tmp_path / "of_weak/gate.json", tmp_path / "strong/gate.json"]
     fits = {"current": world / "weak", "candidate": world / "strong"}
     compared = autoeval.compare(fits, files, images=world / "gate.json")
@@ -197,13 +197,7 @@ def test_images_that_one_detector_lacks_or_that_are_of_the_fit_are_named(world, 
             (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / f"weak/{name}.json").write_text(content)
         shutil.copy(world / "of_strong/gate.json", tmp_path / f"strong/{name}.json")
-    monitored = autoeval.monitor(
-        world / "weak",
-        tmp_path / "weak",
-        against=world / "strong",
-        against_predictions=tmp_path / "strong",
-        work_dir=tmp_path / "work",
-    )
+    monitored = beside(world, tmp_path / "weak", tmp_path / "strong", tmp_path / "work")
     about = {
         (name, w.code) for w in monitored.candidate[1] for name in w.partition(": ")[0].split(", ")
     }
@@ -221,13 +215,7 @@ def test_images_that_one_detector_lacks_or_that_are_of_the_fit_are_named(world, 
 def test_sites_that_are_not_compared_are_in_the_json(world, tmp_path):
     shutil.copytree(world / "of_weak", tmp_path / "sites")
     shutil.copy(world / "of_weak/gate.json", tmp_path / "sites/roof.json")
-    monitored = autoeval.monitor(
-        world / "weak",
-        tmp_path / "sites",
-        against=world / "strong",
-        against_predictions=world / "of_strong",
-        work_dir=tmp_path / "work",
-    )
+    monitored = beside(world, tmp_path / "sites", world / "of_strong", tmp_path / "work")
     values = monitored_values(monitored, monitored.candidate, {})
     assert [row["site"] for row in values["candidate"]] == ["gate"]
     assert "roof: no predictions of the candidate" in values["warnings"]
