@@ -90,7 +90,8 @@ class NetworkOptions(TypedDict, total=False):
     device : str
         cpu, cuda, cuda:1 ... (default: cuda where there is one).
     classes : path-like
-        File with the names of the detector's labels, one in a line, where it has none.
+        Names of the detector's labels, where it has none: data.yaml, JSON, or a text file with one
+        in a line.
     network_precision : str
         single: the same numbers on every device; half: 16 bits; framework: its own (default: that
         of the fit, else framework).

@@ -14,6 +14,7 @@ from typing_extensions import Self
 
 from autoeval.detections import FRAMEWORK, check_precision
 from autoeval.errors import InputError
+from autoeval.io.predictions.category_words import read_names
 from autoeval.runtime.python_file import digest_of, folder_modules
 from autoeval.words import listed
 
@@ -48,7 +49,7 @@ class DetectorSpec:
     trust_checkpoint : bool
         Unpickle everything in the checkpoint, which may run code.
     classes : path-like, optional
-        File with the names of its labels, one in a line.
+        Names of its labels: ``data.yaml``, JSON, or a text file with one in a line.
     precision : str, optional
         ``single`` or ``half``; by default the framework's own. See
         `autoeval.detectors.predicting.in_precision`. Another one raises `InputError`.
@@ -247,25 +248,34 @@ def _absolute(path: str | None) -> str | None:
 
 
 def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Read categories from a text file, one in a line.
+    """Read categories from a text file, one in a line, or by number from YAML or JSON.
 
     Parameters
     ----------
     path : path-like
-        The file.
+        The file; one that ends with ``.yaml``, ``.yml`` or ``.json`` is read by `read_names`.
 
     Raises
     ------
     InputError
-        If it cannot be read, has none, or one twice.
+        If it cannot be read, has none, or one twice, or its numbers are not those from 0 on.
     """
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read the classes in {path}: {error}") from error
+    if Path(path).suffix in (".yaml", ".yml", ".json"):
+        numbered = read_names(path)
+        lines = [numbered.get(str(k), "") for k in range(len(numbered))]
+        if "" in lines:
+            raise InputError(
+                f"{path}: expected a name for each number from 0 to {len(lines) - 1}, got those of "
+                f"{listed(numbered)}. Number them as the detector does."
+            )
+    else:
+        try:
+            lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"Cannot read the classes in {path}: {error}") from error
     names = tuple(line.strip() for line in lines if line.strip())
     if not names or len(set(names)) < len(names):
-        raise InputError(f"Expected different names in {path}, one in a line, got {len(names)}.")
+        raise InputError(f"Expected different names in {path} but got {listed(names)}.")
     return names
 
 

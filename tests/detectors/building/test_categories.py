@@ -9,7 +9,7 @@ from autoeval.detectors.building.category_names import (
     coco_categories,
     find_categories,
 )
-from autoeval.detectors.detector_spec import read_classes
+from autoeval.detectors.detector_spec import DetectorSpec, read_classes
 from autoeval.errors import InputError
 
 ops.register()
@@ -109,3 +109,26 @@ def test_a_file_of_classes(tmp_path):
             read_classes(tmp_path / "classes.txt")
     with pytest.raises(InputError, match=r"Cannot read the classes in .*none\.txt"):
         read_classes(tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("data.yaml", "path: /data\ntrain: images\nnc: 2\nnames: [lorry, fire engine]\n"),
+        ("data.yml", "names:\n  1: fire engine\n  0: lorry\n"),  # Ultralytics takes any order
+        ("words.json", '["lorry", "fire engine"]'),
+        ("config.json", '{"names": {"0": "lorry", "1": "fire engine"}}'),
+    ],
+)
+def test_a_file_of_classes_by_number(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert DetectorSpec("x.onnx", classes=tmp_path / name).words == ("lorry", "fire engine")
+
+
+def test_numbers_of_classes_that_leave_one_out_are_refused(tmp_path):
+    """Each name behind the gap would be that of the number before."""
+    for numbers in ((1, 2), (0, 2)):
+        path = tmp_path / "data.yaml"
+        path.write_text("names:\n" + "".join(f"  {n}: word {n}\n" for n in numbers))
+        with pytest.raises(InputError, match="a name for each number from 0 to 1"):
+            read_classes(path)
