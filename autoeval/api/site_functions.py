@@ -30,6 +30,7 @@ from autoeval.api.options import (
     reference_is_for,
 )
 from autoeval.errors import InputError
+from autoeval.runtime.files import is_json
 from autoeval.words import Notice, refuse_given
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def estimate(
     estimator : AccuracyEstimator or path-like, optional
         What `autoeval fit` wrote: a work dir, or estimator.parquet (default: work_dirs/fit).
     fit_labels : path-like or object in memory, optional
-        Fit here first, on this labelled set, in place of an estimator; kept in the work dir.
+        Fit here first, on this labelled set, in place of an estimator; kept in the work dir. Where
+        its images lie may be said by img_dir, if the new images are no COCO JSON.
     fit_predictions : path-like, object in memory, optional
         Boxes of the detector on the labelled set that is fitted on; by default it is run there.
     trained_here : bool
@@ -129,11 +131,16 @@ def estimate(
     else:
         if estimator is not None:
             raise InputError("Expected either --estimator or --fit-labels, which makes one.")
+        fit_img_dir, images = None, site.get("images")
         if predictions is None:  # a mistyped path is found before the detector is run
+            if not (isinstance(images, str | os.PathLike) and is_json(images)):
+                fit_img_dir = site.pop("img_dir", None)
             site = {**site, "images": found_images(site)}
             site.pop("every", None)
             site.pop("img_dir", None)
-        chosen_estimator = _fitted_here(fit_labels, fit_predictions, trained_here, work_dir, site)
+        chosen_estimator = _fitted_here(
+            fit_labels, fit_predictions, fit_img_dir, trained_here, work_dir, site
+        )
         of_fit = chosen_estimator.fit_result_.warnings if chosen_estimator.fit_result_ else ()
     fitted = load_estimator(chosen_estimator, target, score_thr, iou)
     at: dict[str, Any] = {"score_thr": score_thr, "iou": iou}
@@ -143,13 +150,18 @@ def estimate(
 
 
 def _fitted_here(
-    labels: Any, predictions: Any, trained_here: bool, work_dir: Any, site: SiteOptions
+    labels: Any,
+    predictions: Any,
+    img_dir: Any,
+    trained_here: bool,
+    work_dir: Any,
+    site: SiteOptions,
 ) -> AccuracyEstimator:
     """Fit on a labelled set with the detector, or on its predictions there, as `fit` does.
 
     Parameters
     ----------
-    labels, predictions, trained_here
+    labels, predictions, img_dir, trained_here
         See `fit`.
     work_dir : path-like, optional
         The fit is kept in its subfolder `FIT_HERE`.
@@ -164,6 +176,7 @@ def _fitted_here(
     return fit(
         labels,
         predictions,
+        img_dir=img_dir,
         trained_here=trained_here,
         categories=site.get("categories"),
         work_dir=None if work_dir is None else Path(work_dir) / FIT_HERE,

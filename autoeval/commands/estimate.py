@@ -125,7 +125,8 @@ def after_fit(invocation: Invocation, folder: Path, *, from_files: bool) -> str:
 def around_estimate(invocation: Invocation) -> Iterator[dict[str, Any]]:
     """Refuse, before a detector is run, labels that are not there or that a plan drew.
 
-    Where labels are given, `--img-dir` may be the folder of their images alone.
+    Where labels are given, `--img-dir` may be the folder of their images alone; without any, that
+    of the images of `--fit-labels`.
 
     Parameters
     ----------
@@ -142,8 +143,8 @@ def around_estimate(invocation: Invocation) -> Iterator[dict[str, Any]]:
     of_images = typed["predictions"] is not None or is_json(Path(typed["images"] or ""))
     if not labels:
         refuse_given({"words": typed["words"] or None}, "goes with --labels")
-        if not of_images:
-            reason = "goes with --labels, or with a COCO JSON as --images"
+        if not of_images and typed["fit_labels"] is None:
+            reason = "goes with --labels, or with a COCO JSON as --images, or with --fit-labels"
             refuse_given({"img_dir": typed["img_dir"]}, reason)
     if labels and not Path(labels).exists():
         raise InputError(f"No labels {labels}: check the path.")
@@ -151,7 +152,7 @@ def around_estimate(invocation: Invocation) -> Iterator[dict[str, Any]]:
         from autoeval.estimation.given import refuse_planned
 
         refuse_planned(labels, "label estimate")
-    yield {} if of_images else {"img_dir": None}
+    yield {} if of_images or not labels else {"img_dir": None}
 
 
 def show_estimate(
@@ -257,11 +258,14 @@ def after_estimate(
     measured = estimator.target in LEVELS or OperatingPoint.of(estimator.target) is not None
     if estimator.assistance_ is None or not measured:
         return ""
-    if not estimate.width_warning or invocation.values["images"] == STANDARD_INPUT:
+    typed = invocation.values
+    if not estimate.width_warning or typed["images"] == STANDARD_INPUT:
         return ""
     n = min(N_LABELS, estimate.n_images)
     words = ["autoeval", "label", "plan", "--estimator", path]
-    words += repeated_for_plan(invocation)
+    of_images = typed["predictions"] is not None or is_json(typed["images"] or "")
+    of_fit = typed["fit_labels"] is not None and not of_images
+    words += repeated_for_plan(invocation, ["img_dir"] if of_fit else [])
     folder = LABELS
     if LABELS.is_dir():  # it is the folder of this plan, or of another one
         from autoeval.estimation.label_planning import check_plan

@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -10,6 +11,9 @@ from brightness import BRIGHT, BrightnessDetector, write_table
 from labelled_colours import write_colours, write_detector
 
 import autoeval
+from autoeval.cli import main
+from autoeval.commands.command_line import Invocation
+from autoeval.commands.estimate import after_estimate
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.words import option_of
@@ -180,6 +184,43 @@ def test_a_named_detector_that_is_at_hand_is_loaded_again_where_it_is_said_how(t
     assert first.value == fitted.predict(images=images).value
     with pytest.raises(InputError, match="no checkpoint with"):
         autoeval.estimate(estimator=fitted, images=images, checkpoint="nowhere.pth")
+
+
+def test_the_images_of_a_fit_made_here_lie_where_they_are_said_to(tmp_path, monkeypatch, capsys):
+    """The number is that of `fit` and `estimate` apart; of a COCO JSON they are the new ones."""
+    monkeypatch.chdir(tmp_path)
+    named = write_detector(tmp_path)
+    known, new = (write_colours(tmp_path / name, k) for k, name in enumerate(("known", "new")))
+    labels = (known / "annotations.json").rename(tmp_path / "val.json")
+    images = (known / "images").rename(tmp_path / "elsewhere")
+    here = {"detector": named, "fit_labels": labels, "img_dir": str(images)}
+    apart = autoeval.fit(labels, detector=named, img_dir=images)
+    expected = autoeval.estimate(estimator=apart, images=new / "images")
+    together = autoeval.estimate(images=new / "images", **here)
+    assert (together.value, together.lower) == (expected.value, expected.lower)
+    words = ["--detector", named, "--fit-labels", str(labels), "--img-dir", str(images)]
+    assert main(["estimate", *words, "--images", str(new / "images"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["estimate"]["value"] == expected.value
+    with pytest.raises(InputError, match=f"none of .* is in .*{tmp_path.name}"):
+        autoeval.estimate(images=new / "annotations.json", **here | {"img_dir": new / "images"})
+
+
+@pytest.mark.parametrize(
+    ("given", "repeated"),
+    [
+        ({"images": "site"}, False),
+        ({"images": "site.json"}, True),
+        ({"images": "site.json", "predictions": "boxes.json"}, True),
+    ],
+)
+def test_a_plan_takes_no_folder_of_the_labels_of_the_fit(given, repeated, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = {"fit_labels": "val.json", "predictions": None, "img_dir": "d", **given}
+    typed = {"img_dir": ["--img-dir", "d"], "images": ["--images", given["images"]]}
+    estimator = SimpleNamespace(target="mAP", assistance_=True)
+    estimate = SimpleNamespace(width_warning="wide", n_images=50)
+    step = after_estimate(Invocation(options, typed, ""), "e.parquet", estimator, estimate)
+    assert ("--img-dir" in step) == repeated
 
 
 def test_warnings_of_a_detector_that_was_run_speak_of_no_file(fitted, tmp_path):
