@@ -173,9 +173,8 @@ class Task:
         words = self.words
         index = {name: i for i, name in enumerate(self.categories)}
         spelt = known_spellings(detector_categories, [*words])
-        indices = [
-            index.get(words.get(spelt.get(name, name), ""), -1) for name in detector_categories
-        ]
+        of_word = {word: index[name] for word, name in words.items() if name in index}
+        indices = [of_word.get(spelt.get(name, name), -1) for name in detector_categories]
         if max(indices, default=-1) < 0:
             raise InputError(
                 f"The detector knows none of {listed(words, most=20)}, which task {self.name!r} "

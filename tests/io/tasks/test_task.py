@@ -174,6 +174,11 @@ def test_lookup():
         task.lookup([])
 
 
+def test_words_that_count_as_nothing_are_not_of_a_category_without_a_name():
+    task = Task("t", ("", "car"), ())
+    assert task.lookup(["dog", "car", ""]).tolist() == [-1, 1, 0]
+
+
 def test_a_detector_may_spell_its_words_otherwise():
     task = Task("t", ("person", "vehicle"), (), {"car": "vehicle", "traffic light": "vehicle"})
     assert task.lookup(["Car", "dog", "Person", "traffic_light"]).tolist() == [1, -1, 0, 1]
