@@ -260,7 +260,7 @@ def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
     InputError
         If it cannot be read, has none, or one twice, or its numbers are not those from 0 on.
     """
-    if Path(path).suffix in (".yaml", ".yml", ".json"):
+    if Path(path).suffix.lower() in (".yaml", ".yml", ".json"):
         numbered = read_names(path)
         lines = [numbered.get(str(k), "") for k in range(len(numbered))]
         if "" in lines:

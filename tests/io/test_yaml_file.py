@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from autoeval.detectors.detector_spec import read_classes
 from autoeval.errors import InputError
 from autoeval.io.labels.yolo import find_names
 from autoeval.io.predictions.category_words import read_names
@@ -47,6 +48,16 @@ def test_what_is_no_list_of_names_is_refused(read, text, message, tmp_path):
 def test_names_may_be_json(tmp_path, content):
     (tmp_path / "names.json").write_text(json.dumps(content, indent=2))
     assert read_names(tmp_path / "names.json") == {"0": "car", "1": "bus"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("data.YAML", "names: [car, bus]\n"), ("names.JSON", '["car", "bus"]')]
+)
+def test_what_a_file_of_names_is_does_not_depend_on_the_case_of_its_ending(tmp_path, name, text):
+    """Its lines were taken for words."""
+    (tmp_path / name).write_text(text)
+    assert read_names(tmp_path / name) == {"0": "car", "1": "bus"}
+    assert read_classes(tmp_path / name) == ("car", "bus")
 
 
 def test_json_that_is_no_list_of_names_is_refused(tmp_path):

@@ -399,10 +399,10 @@ def read_names(given: Mapping[Any, str] | Sequence[str] | PathLike) -> dict[str,
     path, names = name_of(given), given
     if not isinstance(given, str | os.PathLike):
         names = dict(given) if isinstance(given, Mapping) else list(given)
-    elif path.suffix in (".yaml", ".yml"):
+    elif path.suffix.lower() in (".yaml", ".yml"):
         document = read_yaml(path)
         names = document.get("names") if isinstance(document, dict) else document
-    elif path.suffix == ".json":
+    elif path.suffix.lower() == ".json":
         document = read_json(path, "file of names")
         names = document.get("names", document) if isinstance(document, dict) else document
     else:
