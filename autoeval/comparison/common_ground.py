@@ -179,50 +179,18 @@ def on_common_ground(
         used = categories_with_a_box(labels, pool)
         labelled = {words[word] for word in used if word in words} if words else set(used)
     target = next(iter(fits.values())).target
-    unlisted: OperatingPoint | None = None  # where labels list no categories, and all may count
     chosen_of = {  # where other categories were chosen to count, here or in the fit
         name: set(site.boxes.categories) for name, site in sites.items() if site.named
     }
     names, category_warnings = _common_categories(
         common_sites, words_of, chosen_of, labelled, target
     )
+    unlisted: OperatingPoint | None = None  # where labels list no categories, and all may count
     if labels is not None:
-        vocabulary: Collection[str] | None = None
-        if all(site.named for site in sites.values()):
-            vocabulary = next(iter(sites.values())).boxes.categories
-        elif words:
-            vocabulary = ()
-        elif any(site.named for site in sites.values()):
-            vocabulary = labelled
-        if vocabulary is not None:
-            vocabulary = [
-                word
-                for word in vocabulary
-                if all(word in chosen_words for chosen_words in chosen_of.values())
-            ]
-        on_labelled = has_labels(pool.images, labels)  # of places, not of names
-        expected: dict[str, float] = {}
-        if vocabulary is None:
-            for site in common_sites.values():
-                of_site = expected_objects(site.boxes, site.right_at_half, on_labelled)
-                for word, n in of_site.items():
-                    expected[word] = max(n, expected.get(word, 0.0))
-        chosen = labelled_categories(
-            names, labels, pool, words, named=vocabulary, expected=expected
+        names, of_labels, unlisted = _distinguished_by_labels(
+            names, common_sites, chosen_of, labels, words, target
         )
-        names = [*chosen.kept, *chosen.added]
-        category_warnings += chosen.warnings
-        point = OperatingPoint.of(target)
-        if vocabulary is None and point is not None:
-            unlisted = point if chosen.looked_for is None else None
-            # A box of a category without an object is a false positive; see `on_all_categories`.
-            with_box = {
-                site.boxes.categories[k]
-                for site in common_sites.values()
-                for k in np.unique(site.boxes.label).tolist()
-            }
-            candidates = sorted(with_box) if chosen.looked_for is None else labels.categories
-            names += [word for word in candidates if word in with_box and word not in names]
+        category_warnings += of_labels
     if ALL in names and len(names) > 1:
         raise InputError(
             f"A category is called '{ALL}', as the mean over categories is in a comparison: give "
@@ -241,6 +209,7 @@ def on_common_ground(
         common_sites[name] = on_categories(site, names)
         if unlisted is not None and labels is not None:
             boxes = common_sites[name].boxes
+            on_labelled = has_labels(pool.images, labels)  # the first detector names them so
             odd = false_without_labels(boxes, on_labelled, labels, words, unlisted.score_thr)
             category_warnings += prefixed(name, odd)
     between = [
@@ -413,3 +382,71 @@ def _common_categories(
             "Name one with the words of each detector: --category NAME=WORD,WORD."
         )
     return kept, warnings
+
+
+def _distinguished_by_labels(
+    found: Sequence[str],
+    sites: Mapping[str, Site],
+    chosen_of: Mapping[str, Collection[str]],
+    labels: LabelSet,
+    words: Mapping[str, str] | None,
+    target: str,
+) -> tuple[list[str], list[Notice], OperatingPoint | None]:
+    """Return the categories that labels let compare, and what was added or left out.
+
+    Parameters
+    ----------
+    found : sequence of str
+        The categories that are compared without labels.
+    sites : mapping of str to Site
+        Of each detector, on the same images, calibrated.
+    chosen_of : mapping of str to collection of str
+        What may count of a detector, where that was chosen.
+    labels, words
+        As of `on_common_ground`.
+    target : str
+        What is compared.
+
+    Returns
+    -------
+    names : list of str
+        At a threshold with every other category that a detector has a box of, if none was chosen: a
+        box of a category without an object is a false positive, see `on_all_categories`.
+    warnings : list of Notice
+        Of `labelled_categories`.
+    unlisted : OperatingPoint or None
+        The threshold, where labels do not list their categories, so that all may count.
+    """
+    pool = next(iter(sites.values())).boxes
+    vocabulary: Collection[str] | None = None
+    if len(chosen_of) == len(sites):
+        vocabulary = pool.categories
+    elif words:
+        vocabulary = ()
+    elif chosen_of:
+        vocabulary = categories_with_a_box(labels, pool)
+    if vocabulary is not None:
+        vocabulary = [
+            word
+            for word in vocabulary
+            if all(word in chosen_words for chosen_words in chosen_of.values())
+        ]
+    on_labelled = has_labels(pool.images, labels)
+    expected: dict[str, float] = {}
+    if vocabulary is None:
+        for site in sites.values():
+            of_site = expected_objects(site.boxes, site.right_at_half, on_labelled)
+            for word, n in of_site.items():
+                expected[word] = max(n, expected.get(word, 0.0))
+    chosen = labelled_categories(found, labels, pool, words, named=vocabulary, expected=expected)
+    names, point = [*chosen.kept, *chosen.added], OperatingPoint.of(target)
+    if vocabulary is not None or point is None:
+        return names, [*chosen.warnings], None
+    with_box = {
+        site.boxes.categories[k]
+        for site in sites.values()
+        for k in np.unique(site.boxes.label).tolist()
+    }
+    candidates = sorted(with_box) if chosen.looked_for is None else labels.categories
+    names += [word for word in candidates if word in with_box and word not in names]
+    return names, [*chosen.warnings], point if chosen.looked_for is None else None
