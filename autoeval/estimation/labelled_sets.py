@@ -8,14 +8,14 @@ copies are left out, labels are compared with boxes, categories with too few lab
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.boxes import Categories, words_of
+from autoeval.boxes import Boxes, Categories, words_of
 from autoeval.detectors.detector_spec import CLASSES_OPTION
 from autoeval.errors import InputError, TooFewLabelsError
 from autoeval.estimation.checks import unreadable_warning
@@ -349,28 +349,9 @@ def _with_files(
     in_no_order = not (content.numbers or has_order)
     if not of_task and agree and not (in_no_order and looks.numbers):
         looks = replace(looks, numbers={**numbers, **looks.numbers})
-    lost, mismatch = never_predicted(site.boxes, truth, words if everywhere else None)
-    found = {site.boxes.categories[k] for k in np.unique(site.boxes.label).tolist()}
-    uncounted = [word for word in label_words or () if word in found and word not in words]
-    if of_task and uncounted:
-        text = (
-            f"boxes have words that count in the labels by `mapping`: {listed(uncounted)}. They "
-            "are left out, and what they find is missed: add these words to `detector_mapping`"
-        )
-        mismatch = (*mismatch, Notice("other-words", text))
-    known_or_named = found.union(label_words or content.categories, run.categories if run else ())
-    labelled_words = np.unique(content.boxes.category[~content.boxes.iscrowd]).tolist()
-    labelled_words = [content.boxes.categories[k] for k in labelled_words]
-    unnamed = [word for word in labelled_words if word not in known_or_named]
-    # images that a detector is run on have said it of all that are left out
-    if unnamed and "categories-not-mapped" not in [notice.code for notice in content.warnings]:
-        text = (
-            "labelled categories that are neither named nor words of the detector, left out: "
-            f"{len(unnamed)} ({listed(unnamed, 10)}). What is detected there counts as wrong: if "
-            "one is a word for a category that counts, name it there, too (--category "
-            "vehicle=car,van)"
-        )
-        mismatch = (*mismatch, Notice("categories-not-named", text, "note"))
+    lost, mismatch = _words_that_differ(
+        site, truth, content, words if everywhere else None, label_words, of_task=of_task
+    )
     if not everywhere:
         # of a run its words are known: few labels of another one are of none of them, too
         known = {*categories} if run is None else {*run.categories, *site.boxes.categories}
@@ -405,6 +386,63 @@ def _with_files(
         question = _why_not_right(labelled, mismatch)
         raise _hardly_right(labelled, boxes_name, f"by {content.path}", question)
     return labelled
+
+
+def _words_that_differ(
+    site: Site,
+    truth: Boxes,
+    content: LabelSet,
+    words: Mapping[str, str] | None,
+    label_words: Mapping[str, str] | None,
+    *,
+    of_task: bool,
+) -> tuple[Collection[str], tuple[Notice, ...]]:
+    """Say which words of labels and of predictions have no counterpart on the other side.
+
+    Parameters
+    ----------
+    site : Site
+        With the boxes of the detector.
+    truth : Boxes
+        The labels on its images.
+    content : LabelSet
+        As they were read.
+    words, label_words : mapping of str to str or None
+        As of `_with_files`; None where no categories were named.
+    of_task : bool
+        Whether a task names the words of both.
+
+    Returns
+    -------
+    lost : collection of str
+        Categories that the detector never predicts; see `never_predicted`.
+    notices : tuple of Notice
+        About these and about words that are left out.
+    """
+    run = site.boxes.run
+    lost, notices = never_predicted(site.boxes, truth, words)
+    found = {site.boxes.categories[k] for k in np.unique(site.boxes.label).tolist()}
+    uncounted = [word for word in label_words or () if word in found and word not in (words or ())]
+    if of_task and uncounted:
+        text = (
+            f"boxes have words that count in the labels by `mapping`: {listed(uncounted)}. They "
+            "are left out, and what they find is missed: add these words to `detector_mapping`"
+        )
+        notices = (*notices, Notice("other-words", text))
+    known_or_named = found.union(label_words or content.categories, run.categories if run else ())
+    labelled_words = np.unique(content.boxes.category[~content.boxes.iscrowd]).tolist()
+    labelled_words = [content.boxes.categories[k] for k in labelled_words]
+    unnamed = [word for word in labelled_words if word not in known_or_named]
+    # images that a detector is run on have said it of all that are left out
+    if unnamed and "categories-not-mapped" not in [notice.code for notice in content.warnings]:
+        text = (
+            "labelled categories that are neither named nor words of the detector, left out: "
+            f"{len(unnamed)} ({listed(unnamed, 10)}). What is detected there counts as wrong: if "
+            "one is a word for a category that counts, name it there, too (--category "
+            "vehicle=car,van)"
+        )
+        notices = (*notices, Notice("categories-not-named", text, "note"))
+    return lost, notices
 
 
 def _why_not_right(labelled: Site, mismatch: Sequence[str]) -> str:
