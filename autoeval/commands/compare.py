@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from autoeval.commands.estimate import LABELS, N_LABELS, repeated_for_plan, unused_folder
 from autoeval.commands.labels import larger_plan
 from autoeval.errors import InputError
+from autoeval.runtime.files import read_json
 
 if TYPE_CHECKING:
     from autoeval.commands.command_line import Invocation
@@ -166,4 +166,4 @@ def _more_of_plan(folder: Path | None, n: int) -> str:
     """Return the command that lets the plan in a folder have `n` images; nothing without one."""
     if folder is None or not (page := folder / "result.json").exists():
         return ""
-    return larger_plan(loads(page.read_bytes()), n)
+    return larger_plan(read_json(page, "result of the plan"), n)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.estimate import LABELS
 from autoeval.errors import InputError
 from autoeval.labels import PLAN
+from autoeval.runtime.files import read_json
 
 if TYPE_CHECKING:
     from autoeval.commands.command_line import Invocation
@@ -89,7 +89,7 @@ def show_labelled(
             "says what was drawn: leave it out."
         )
     page = plan / "result.json"
-    of_draw = loads(page.read_bytes()) if page.exists() else {}
+    of_draw = read_json(page, "result of the plan") if page.exists() else {}
     facts = of_draw.get("about", {})
     of_plan = {name: facts[name] for name in facts if name not in ("date", "command")}
     typed = about(invocation.command_line, labels=invocation.values["labels"])

@@ -15,7 +15,7 @@ from autoeval.counting.evaluation.evaluation_report import label_text
 from autoeval.counting.filed_page import FiledPage
 from autoeval.counting.praco.plus_plus import HIGHER_IS_BETTER as RISING_IN_PLUS_PLUS
 from autoeval.counting.praco.result import HIGHER_IS_BETTER
-from autoeval.errors import InputError
+from autoeval.errors import InputError, first_line
 from autoeval.report.page import Heading, Table, Text, cell_text
 from autoeval.words import listed
 
@@ -142,8 +142,13 @@ def _standing(
             f"{run} has no measure to rank by: expected one of {listed(RANKED_BY)} in measures.csv "
             f"but got {listed(table.columns, 20)}."
         )
-    values = table[measure].astype(np.float64)
-    values = values.abs() if measure in SIGNED else values
+    try:
+        measured = table[measure].astype(np.float64)
+    except ValueError as error:
+        raise InputError(
+            f"{run}: expected numbers in the column {measure!r} of measures.csv: {error}."
+        ) from None
+    values = measured.abs() if measure in SIGNED else measured
     rank = values.rank(ascending=not measure.startswith(RISING))
     table = table.assign(rank=rank).sort_values("rank", kind="stable", ignore_index=True)
     ranked = table[["model", "rank"]].assign(value=table[measure].astype(np.float64))
@@ -177,7 +182,13 @@ def _intervals(path: Path) -> dict[tuple[str, str], tuple[float, float]]:
     """Read the interval of each measure and model out of texts such as ``1.5 [1.2, 1.9]``."""
     if not path.is_file():
         return {}
-    table = pd.read_csv(path, dtype=str).set_index("measure")
+    try:
+        table = pd.read_csv(path, dtype=str).set_index("measure")
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(
+            f"Cannot read the intervals {path}: {first_line(error)}. Expected the column 'measure' "
+            "and one for each model: evaluate again, or remove the file to rank without intervals."
+        ) from None
     return {
         (measure, model): (float(match[1]), float(match[2]))
         for model in table

@@ -147,6 +147,11 @@ def _read(path: Path) -> pd.DataFrame:
         raise InputError(f"No file {path}: check the path.") from None
     except pd.errors.EmptyDataError:
         raise InputError(f"{path} is empty.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} is not in UTF-8 ({error}): write it with encoding='utf-8', or save it as CSV "
+            "UTF-8."
+        ) from None
     except (OSError, ValueError) as error:
         raise InputError(f"Cannot read {path}: {error}.") from None
     if separator == ";":  # by people whose decimal point is a comma

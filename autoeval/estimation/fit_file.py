@@ -26,7 +26,7 @@ import pyarrow
 import pyarrow.parquet
 
 from autoeval.boxes import Boxes, LabelledImage
-from autoeval.errors import InputError
+from autoeval.errors import InputError, first_line
 from autoeval.estimation.protocol import HeldOutErrors
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.model.pair_table import Table, rows_where
@@ -172,7 +172,8 @@ def read_artefact(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]
     except Exception as error:  # a changed byte may make any part of the readers fail in any way
         raise InputError(
             f"Expected {path} to be an estimator, such as estimator.parquet in the work dir of "
-            f"`autoeval fit`, but it cannot be read as one ({type(error).__name__}: {error})."
+            f"`autoeval fit`, but it cannot be read as one ({type(error).__name__}: "
+            f"{first_line(error)})."
         ) from error
     for name, kind in EXPECTED.items():
         value = metadata

@@ -141,7 +141,7 @@ def load_plan(folder: PathLike) -> LabelPlan:
     if not (folder / PLAN).is_file():
         raise InputError(f"No plan in {folder}: expected {PLAN}, made by `autoeval label plan`.")
     document = read_json(folder / PLAN, "plan")
-    if document.get("format") != FORMAT:
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise InputError(
             f"The plan in {folder} was written by another version of autoeval: plan again into "
             "another folder."

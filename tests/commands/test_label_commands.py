@@ -315,6 +315,9 @@ def test_the_report_of_labels_does_not_replace_what_says_what_was_drawn(
         assert estimate(tmp_path, labels, "--work-dir", str(tmp_path / folder)) == 2
         assert "--work-dir" in capsys.readouterr().err
     assert page.read_bytes() == before
+    page.write_bytes(before[:100])
+    assert estimate(tmp_path, labels) == 2
+    assert f"{page} is not a JSON file" in capsys.readouterr().err
 
 
 def test_a_plan_may_be_named_by_its_file(world, plan, tmp_path):

@@ -19,6 +19,7 @@ from autoeval.commands.compare import after_compare
 from autoeval.commands.estimate import after_estimate, after_fit, show_detect
 from autoeval.commands.monitor import label_commands
 from autoeval.comparison.comparison import Gate, Loss
+from autoeval.errors import InputError
 from autoeval.labels import PLAN
 from autoeval.monitoring.monitor_store import MonitorStore
 
@@ -171,6 +172,10 @@ def test_a_plan_is_enlarged_to_more_images_than_it_has_and_no_more_than_there_ar
     labels = str(tmp_path / "labels.json")
     step = after_compare(typed("compare", predictions=["a", "b"], labels=labels), result, gate)
     assert shlex.split(step)[-2:] == (["--n", n] if n else [])
+    (tmp_path / "result.json").write_text('{"about"')
+    if n:
+        with pytest.raises(InputError, match=r"result\.json is not a JSON file"):
+            after_compare(typed("compare", predictions=["a", "b"], labels=labels), result, gate)
 
 
 def monitored_with(*names, n_images=(30, 30), pictures=()):

@@ -120,6 +120,19 @@ def test_folders_without_a_run_are_named(tmp_path, measures, said):
         read_runs([folder, folder])
 
 
+@pytest.mark.parametrize("content", [b"", b"model,MAE\none,4\n", b"\xff\xfem\x00"])
+def test_intervals_of_another_form_are_refused(runs, content):
+    (runs[0] / "intervals.csv").write_bytes(content)
+    with pytest.raises(InputError, match=r"Cannot read the intervals .*intervals\.csv"):
+        read_runs([runs[0]])
+
+
+def test_a_measure_that_is_no_number_is_named(tmp_path):
+    folder = write(tmp_path / "run", "model,MAE\none,4\ntwo,four\n")
+    with pytest.raises(InputError, match=r"run: expected numbers in the column 'MAE'.*'four'"):
+        read_runs([folder])
+
+
 def test_real_runs_are_read(tmp_path):
     """What `count evaluate` writes, with its intervals."""
     for name, shift in (("near", 1), ("far", 5)):

@@ -146,6 +146,14 @@ def test_bad_files(tmp_path, text, message):
         read_predictions(write(tmp_path / "m.csv", text))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_another_encoding_is_answered_with_what_is_read(tmp_path, encoding):
+    path = tmp_path / "m.csv"
+    path.write_bytes("id,target,pred\nGröße,1,1\n".encode(encoding))
+    with pytest.raises(InputError, match=r"not in UTF-8 .*encoding='utf-8'"):
+        read_predictions(path)
+
+
 def test_bad_truths_and_missing_files(tmp_path):
     with pytest.raises(InputError, match="check the path"):
         read_predictions(tmp_path / "none.csv")

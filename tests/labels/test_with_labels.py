@@ -207,6 +207,9 @@ def test_a_plan_survives_its_file_and_grows(plan, labels, tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps(document | {"format": 6}))
     with pytest.raises(InputError, match="another version"):
         load_plan(tmp_path)
+    (tmp_path / "plan.json").write_text("null")
+    with pytest.raises(InputError, match="another version"):
+        load_plan(tmp_path)
     (tmp_path / "plan.json").write_text(json.dumps(document))
     content = (tmp_path / "pool.npz").read_bytes()
     refused = 0

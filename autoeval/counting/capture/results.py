@@ -612,11 +612,21 @@ def read_cases(path: PathLike) -> list[dict[str, Any]]:
     """
     cases = read_json(path, "table of answers")
     try:
-        return [{key: case[key] for key in ("kind", "text", "value")} for case in cases]
+        cases = [{key: case[key] for key in ("kind", "text", "value")} for case in cases]
     except (KeyError, TypeError) as error:
         raise InputError(
             f'Expected {path} to be a list of {{"kind", "text", "value"}}: {error!r}.'
         ) from None
+    if not cases:
+        raise InputError(f"{path} holds no answers: expected one or more.")
+    for number, case in enumerate(cases):
+        is_number = isinstance(case["value"], int | float) and np.isfinite(case["value"])
+        if not isinstance(case["text"], str) or not (is_number or case["value"] is None):
+            raise InputError(
+                f"{path}, answer {number}: expected a text and as its value a number or null, got "
+                f"{case['text']!r} and {case['value']!r}."
+            )
+    return cases
 
 
 def score_extractor(

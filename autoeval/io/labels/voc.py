@@ -262,7 +262,12 @@ def _of_split(pairs: LabelPairs, folder: Path, split: str) -> LabelPairs:
     for name in names:
         places[without_suffix(PurePath(name).name)].append(name)
     places |= {without_suffix(name): [name] for name in names}  # a whole path is no other's end
-    lines = {line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()} - {""}
+    try:
+        lines = {line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()} - {""}
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{printable(path)} is not in UTF-8 ({error}): write it with encoding='utf-8'."
+        ) from None
     wanted, lost = set[str](), list[str]()
     for line in sorted(lines):
         texts = (line, line.rsplit(maxsplit=1)[0])

@@ -748,6 +748,11 @@ def _needed(path: Path, schema: pa.Schema) -> dict[str, str]:
             "(or the corners) in pixels."
         )
     for field, column in columns.items():
+        if schema.names.count(column) > 1:
+            raise InputError(
+                f"{printable(path)} has several columns that are called {column}: expected one. "
+                "Leave the others out, or rename them."
+            )
         kind = schema.field(column).type
         if field in ("image_id", "file_name", "category_id", "category"):
             if pa.types.is_nested(kind):

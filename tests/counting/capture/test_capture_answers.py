@@ -275,6 +275,22 @@ def test_case_tables_of_another_form_are_refused(tmp_path):
         read_cases(tmp_path / "absent.json")
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", "holds no answers"),
+        ("{}", "holds no answers"),
+        ('[{"kind": "a", "text": 7, "value": 7}]', "answer 0: expected a text"),
+        ('[{"kind": "a", "text": "7", "value": "7"}]', "a number or null, got '7' and '7'"),
+        ('[{"kind": "a", "text": "7", "value": NaN}]', "a number or null, got '7' and nan"),
+    ],
+)
+def test_cases_that_hold_no_texts_or_numbers_are_refused(tmp_path, content, message):
+    (tmp_path / "cases.json").write_text(content)
+    with pytest.raises(InputError, match=message):
+        read_cases(tmp_path / "cases.json")
+
+
 REPLIES = [
     *(("12", 12), ("12.", 12), ("12.0", 12), ("-1", None), ("about 12", None), ("", None)),
     *(("1,234", 1234), ("10,12", None)),

@@ -304,6 +304,8 @@ def test_density_maps_are_counted_and_placed(folder):
     # Too many by 1 in the first tile and .5 in the last, one missed at the top right.
     assert table["GAME(0)"] == 0.5 and table["GAME(1)"] == table["GAME(3)"] == 2.5
     assert evaluate("maps") == 2
+    np.save("maps/a.npy", density * 1j)
+    assert evaluate("maps", "--truth", "truth.json", "--bins", "stb") == 2
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

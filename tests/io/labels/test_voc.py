@@ -173,6 +173,13 @@ def test_a_split_that_lists_paths_has_no_images_of_equal_names_in_other_folders(
     }
 
 
+def test_a_split_of_another_encoding_is_refused(write):
+    folder = write({**PLACES, "Annotations/a.xml": annotation(), "ImageSets/Main/val.txt": "a"})
+    (folder / "ImageSets/Main/val.txt").write_bytes("a\nstraße\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"val\.txt is not in UTF-8 .*encoding='utf-8'"):
+        load_labels(folder, split="val")
+
+
 def test_a_split_none_of_whose_images_is_there_is_refused(write):
     folder = write({**PLACES, "Annotations/a.xml": annotation(), "ImageSets/Main/val.txt": "x\ny"})
     with pytest.raises(InputError, match=r"None of the 2 images of .*val\.txt"):

@@ -207,6 +207,7 @@ def test_a_bad_line_is_named(tmp_path, monkeypatch):
         (lambda t: t.drop_columns("image_id"), "no column image_id or file_name"),
         (lambda t: t.set_column(3, "score", pa.array(["a"] * 40)), "score is of type string"),
         (lambda t: t.set_column(2, "bbox", t["score"]), "lists of four numbers"),
+        (lambda t: t.append_column("score", t["score"]), "several columns that are called score"),
         (lambda t: t.set_column(2, "bbox", pa.array(["1 2 3 4"] * 40)), "lists of four numbers"),
     ],
 )
