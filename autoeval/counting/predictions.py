@@ -143,6 +143,8 @@ def _read(path: Path) -> pd.DataFrame:
             return pd.read_parquet(path)
         separator = separator_of(path)
         frame = pd.read_csv(path, sep=separator, header=None, dtype=str, keep_default_na=False)
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(f"No file {path}: check the path.") from None
     except pd.errors.EmptyDataError:
@@ -179,7 +181,17 @@ def separator_of(path: Path) -> str:
     ----------
     path : Path
         A text file.
+
+    Raises
+    ------
+    InputError
+        If it is a pipe: the rows that are read here would be lost to those who read the table.
     """
+    if path.is_fifo():
+        raise InputError(
+            f"{path} is a pipe. Expected a file, which is read more than once: write the table "
+            "into a file, and name that."
+        )
     with path.open(encoding="utf-8-sig", newline="") as stream:
         line = next((line for line in stream if line.strip()), "")
     outside_quotes = "".join(line.split('"')[::2])

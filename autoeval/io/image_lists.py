@@ -35,6 +35,7 @@ from autoeval.io.image_identity import (
 from autoeval.runtime.files import MALFORMED, BadItems, PathLike, is_json, read_json
 from autoeval.words import Notice, listed, printable
 
+_JSON = re.compile(r'[\[{]\s*(["\[{]|$)').match  # "[1] a.jpg" and "{id}.jpg" are names of files
 _HEADER = re.compile(
     r"(.*[,;\t])?\s*(file_?name|image_?id|image_?path)\s*([,;\t].*)?", re.I
 ).fullmatch
@@ -330,7 +331,7 @@ def listed_names(source: PathLike) -> list[str]:
     Raises
     ------
     InputError
-        For a file that is missing, no text in UTF-8, a table, or a ``data.yaml``.
+        For a file that is missing, no text in UTF-8, a table, JSON, or a ``data.yaml``.
     """
     path = Path(source)
     if path.suffix in (".yaml", ".yml"):
@@ -359,6 +360,11 @@ def listed_names(source: PathLike) -> list[str]:
         raise InputError(
             f"{path} is a table, whose first line is '{names[0][:60]}'. Expected a text file with "
             "a file name or an id a line, or a COCO JSON file, which has the sizes of images, too."
+        )
+    if names and _JSON(names[0]):
+        raise InputError(
+            f"{path} holds JSON, and its name does not end in .json. Expected a text file with a "
+            "file name or an id a line: name a COCO file so that it ends in .json."
         )
     return names
 

@@ -261,3 +261,9 @@ def test_lists_of_names(tmp_path):
         read_image_list(data)
     with pytest.raises(InputError, match="is a table"):
         read_image_list(path)
+    for indent in (None, 1):
+        path.write_text(json.dumps({"images": [{"id": 1, "file_name": "a/1.jpg"}]}, indent=indent))
+        with pytest.raises(InputError, match=r"holds JSON, .*does not end in \.json"):
+            read_image_list(path)
+    path.write_text("[1] a.jpg\n{7}.jpg\n")
+    assert [image.file_name for image in read_image_list(path)] == ["[1] a.jpg", "{7}.jpg"]

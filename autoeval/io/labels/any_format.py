@@ -213,6 +213,11 @@ def load_labels(
     if not path.exists():
         raise InputError(f"No labels {path}: check the path.")
     refuse_archive(path)
+    if path.is_fifo():
+        raise InputError(
+            f"{path} is a pipe. Expected label files, which are read more than once: write the "
+            "labels into a file, and name that."
+        )
     chosen = label_format(layout) if layout else _recognised(path)
     if img_dir is not None and not Path(img_dir).is_dir():
         raise InputError(f"No image folder {img_dir}: check `img_dir` (--img-dir).")

@@ -191,8 +191,14 @@ def read_columns(path: Path) -> Content:
     Raises
     ------
     InputError
-        If the file is missing or of no format that is read; the message says how to write one.
+        If the file is missing, a pipe, or of no format that is read; the message says how to write
+        one.
     """
+    if path.is_fifo():  # what one look at it takes, the next one lacks
+        raise InputError(
+            f"{printable(path)} is a pipe. Expected a predictions file, which is read more than "
+            "once: write the boxes into a file, and name that."
+        )
     try:
         with path.open("rb") as file:
             magic = file.read(4)

@@ -1,4 +1,5 @@
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -146,6 +147,9 @@ def test_a_format_can_be_named(write):
         load_labels(folder, layout="pascal")
     with pytest.raises(InputError, match=r"No labels .*typo"):
         load_labels(folder / "typo")
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(InputError, match="is a pipe"):
+        load_labels(folder / "pipe")
 
 
 @pytest.mark.parametrize("layout", ["yolo", "voc"])

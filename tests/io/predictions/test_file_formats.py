@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import zipfile
 
@@ -216,6 +217,13 @@ def test_parquet_with_other_columns_is_refused(tmp_path, change, told):
     pq.write_table(change(pa.Table.from_pylist(rows)), tmp_path / "new.parquet")
     with pytest.raises(InputError, match=told):
         read_numbered(tmp_path / "new.parquet")
+
+
+def test_a_pipe_is_refused(tmp_path):
+    """What had been read to recognise the format was missing from what was read as boxes."""
+    os.mkfifo(tmp_path / "new.jsonl")
+    with pytest.raises(InputError, match="is a pipe"):
+        read_numbered(tmp_path / "new.jsonl")
 
 
 def test_damaged_files_are_refused(tmp_path):
