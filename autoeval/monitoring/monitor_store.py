@@ -390,7 +390,7 @@ class MonitorStore:
         """Return the note of each results file that was read, with its ``stamp``, by name."""
         with self._transaction() as db:
             rows = db.execute("SELECT name, stamp, note FROM files").fetchall()
-        return {name: {"stamp": stamp, **json.loads(note)} for name, stamp, note in rows}
+            return {name: {"stamp": stamp, **json.loads(note)} for name, stamp, note in rows}
 
     def gone_since(self, there: Collection[str]) -> dict[str, float]:
         """Note which results files are gone, and return since when, in seconds, by name.
@@ -432,7 +432,9 @@ class MonitorStore:
                 "SELECT site, window, digest, content FROM windows WHERE made_with = ?",
                 (made_with,),
             ).fetchall()
-        return {(site, name): (digest, json.loads(content)) for site, name, digest, content in rows}
+            return {
+                (site, name): (digest, json.loads(content)) for site, name, digest, content in rows
+            }
 
     def keep_windows(
         self, made_with: str, windows: Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]
@@ -506,8 +508,13 @@ class MonitorStore:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise self._damaged(str(error)) from error
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            text, not_utf8, _ = str(error).partition(" with text ")  # Python's own, without a code
+            if not code and not_utf8:
+                raise self._damaged(text) from error
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
                 raise self._damaged(str(error)) from error
             number = errno.ENOSPC if code == sqlite3.SQLITE_FULL else errno.EIO
@@ -549,9 +556,10 @@ class MonitorStore:
         return db
 
     def _damaged(self, reason: str) -> InputError:
+        in_a_line = " ".join(reason.split())
         return InputError(
-            f"{self.path} is damaged ({reason}), and nothing of it is used: put back a copy of it, "
-            "or name another folder with --work-dir."
+            f"{self.path} is damaged ({in_a_line}), and nothing of it is used: put back a copy of "
+            "it, or name another folder with --work-dir."
         )
 
 

@@ -122,6 +122,28 @@ def test_a_damaged_store_is_refused_and_never_read_in_part(tmp_path, how):
     assert store.path.read_bytes() == before
 
 
+@pytest.mark.parametrize("spoiled", [b'{"mAP" 0.5}', b'{"\xffAP": 0.5}'])
+def test_a_window_that_cannot_be_read_is_damage(tmp_path, spoiled):
+    """Of pages that SQLite finds whole: the first was a traceback, the second an I/O error."""
+    store = MonitorStore(tmp_path)
+    store.keep_windows("x", {("gate", "2024-01-01"): ("digest", {"mAP": 0.5})})
+    store.close()
+    content = store.path.read_bytes()
+    store.path.write_bytes(content.replace(b'{"mAP": 0.5}', spoiled.ljust(12)))
+    with pytest.raises(InputError, match=r"is damaged .*nothing of it is used"):
+        MonitorStore(tmp_path).windows("x")
+
+
+def test_notes_of_files_that_cannot_be_read_are_damage(tmp_path):
+    store = MonitorStore(tmp_path)
+    store.add([row(1)], file=("gate.json", "stamp", {"boxes": 3}))
+    store.close()
+    store.path.write_bytes(store.path.read_bytes().replace(b'{"boxes": 3}', b'{"boxes"  3}'))
+    for read in (MonitorStore.files, lambda store: store.gone_since(())):
+        with pytest.raises(InputError, match=r"is damaged .*nothing of it is used"):
+            read(MonitorStore(tmp_path))
+
+
 def test_a_store_of_another_format_is_refused(tmp_path):
     store = MonitorStore(tmp_path)
     store.add([row(1)])
