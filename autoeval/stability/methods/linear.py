@@ -442,9 +442,11 @@ def _worst_where_undefined(matrix: np.ndarray) -> np.ndarray:
 
 
 def _source_weights(sources: np.ndarray, untouched: np.ndarray) -> np.ndarray:
-    """Give every source the weight 1: half to its own images, half to its sample sets."""
-    weights = np.zeros(len(sources))
-    for part in (untouched, ~untouched):
-        counts = np.bincount(sources[part], minlength=sources.max() + 1)
-        weights[part] = 0.5 / counts[sources[part]]
-    return weights
+    """Give every source the weight 1: half to its own images, half to its sample sets.
+
+    A source that has only one of the two gives it the whole weight.
+    """
+    counts = np.zeros((2, sources.max() + 1))  # of sample sets and of own images, by source
+    np.add.at(counts, (untouched.astype(int), sources), 1)
+    kinds = (counts > 0).sum(axis=0)
+    return 1 / (kinds[sources] * counts[untouched.astype(int), sources])

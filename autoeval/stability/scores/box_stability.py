@@ -95,7 +95,8 @@ class BoxStabilitySettings:
         Policy for an image with no box on at least one side: counted as 0, as equation 4 does,
         whose mean is over all images; or left out of the mean.
     normalise : {"min", "max"}
-        Divide the sum of overlaps by the smaller or the larger number of boxes.
+        Divide the sum of overlaps by the smaller or the larger number of boxes; the smaller is
+        summed over categories where only boxes of one are matched.
     score_thr : float
         Only boxes with a score above it count.
 

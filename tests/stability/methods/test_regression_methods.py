@@ -104,6 +104,17 @@ def test_a_detector_without_dropout_is_estimated_without_those_scores():
     assert "contrastive_confidence" in readable(Fused(), known)
 
 
+@pytest.mark.parametrize("lone", ["seed", "sample"])
+def test_a_source_with_rows_of_one_kind_weighs_as_much_as_the_others(lone):
+    rows = Rows(
+        source=np.array(["a", "a", "a", "b"]),
+        kind=np.array(["seed", "sample", "sample", lone]),
+        no_box_share=np.zeros(4),
+        mAP=np.array([0.2, 0.2, 0.2, 0.6]),
+    )
+    np.testing.assert_allclose(Fused().fit(rows, "mAP").predict(rows), 0.4)  # (.2 + .6) / 2
+
+
 def test_the_fit_does_not_depend_on_the_order_of_rows():
     rows = world(mAP=rng_column(4))
     rows["stability_ap@0.40"] = rng_column(4) + 0.1 * rng_column(5)
