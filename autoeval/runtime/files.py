@@ -8,6 +8,7 @@ import gzip
 import json
 import math
 import os
+import re
 import runpy
 import sys
 import tempfile
@@ -37,6 +38,7 @@ MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeErr
 PACKAGE = Path(__file__).resolve().parents[1]
 CONFIGS = next((f for f in (PACKAGE / "configs", PACKAGE.parent / "configs") if f.is_dir()), None)
 LARGEST = 1 << 20  # bytes; lists of 20,000 names have half as many
+HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
 MOST_ALIASES = 20  # data.yaml has none; a few hundred can stand for more than any memory
 
 
@@ -335,7 +337,10 @@ def read_json(path: PathLike, file_kind: str = "file") -> Any:
         was_on = gc.isenabled()
         gc.disable()
         try:
-            return json.loads(content)
+            value = json.loads(content)
+            if HALVES.search(content):  # of two halves of a character one may be missing
+                json.dumps(value, ensure_ascii=False).encode()
+            return value
         finally:
             if was_on:
                 gc.enable()
@@ -344,7 +349,7 @@ def read_json(path: PathLike, file_kind: str = "file") -> Any:
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"Cannot read the {file_kind} {name}: {reason}.") from error
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
         raise InputError(
             f"{name} is not a JSON file in UTF-8 ({error}): write it with encoding='utf-8'."
         ) from error

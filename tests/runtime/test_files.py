@@ -12,7 +12,14 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.runtime.files import alone_in, atomic_path, write_json, write_table, write_text
+from autoeval.runtime.files import (
+    alone_in,
+    atomic_path,
+    read_json,
+    write_json,
+    write_table,
+    write_text,
+)
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -117,6 +124,16 @@ def test_files_of_one_result_are_of_one_process(tmp_path):
         process.join()
         assert process.exitcode == 0
     assert {path.name for path in tmp_path.glob("*.txt")} == {"a.txt", "b.txt"}
+
+
+def test_half_a_character_in_json_is_refused(tmp_path):
+    """A name that cannot be written ended in a traceback behind the number."""
+    path = tmp_path / "a.json"
+    path.write_text('{"whole": "\\uD83D\\uDE00", "path": "a\\\\udc"}')
+    assert read_json(path) == {"whole": "\U0001f600", "path": "a\\udc"}
+    path.write_text('{"half": "\\ud800"}')
+    with pytest.raises(InputError, match="not a JSON file in UTF-8"):
+        read_json(path)
 
 
 def test_a_folder_is_no_file_to_write(tmp_path):

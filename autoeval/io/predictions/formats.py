@@ -123,7 +123,9 @@ class Coded(NamedTuple):
             else -1
             for value in column
         ]
-        return cls(np.array(codes, np.int64), list(index))
+        # half a character, as "\\ud800" is, cannot be written
+        values = [printable(value) if isinstance(value, str) else value for value in index]
+        return cls(np.array(codes, np.int64), values)
 
 
 @dataclass(frozen=True, eq=False)

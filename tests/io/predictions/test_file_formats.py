@@ -219,6 +219,13 @@ def test_parquet_with_other_columns_is_refused(tmp_path, change, told):
         read_numbered(tmp_path / "new.parquet")
 
 
+def test_half_a_character_of_a_name_is_spelt_out(tmp_path):
+    row = {"file_name": "a\ud800.jpg", "category": "car", "bbox": [1, 2, 3, 4], "score": 0.5}
+    (tmp_path / "new.json").write_text(json.dumps([row]))
+    (image,) = read_predictions(tmp_path / "new.json").images
+    assert image.file_name == r"a\ud800.jpg"
+
+
 def test_a_pipe_is_refused(tmp_path):
     """What had been read to recognise the format was missing from what was read as boxes."""
     os.mkfifo(tmp_path / "new.jsonl")
