@@ -52,6 +52,7 @@ AT_ONCE = 1_000_000  # boxes
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 SHIFT = np.uint64(29)
 _LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
+NUMBERED = re.compile(r"([^.]+)-(?:[2-9]|[1-9]\d+)")  # a stem that came back, by Ultralytics
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +133,17 @@ def place_images(
     if file_images is None:
         in_file = named
         matches = match_images(in_file, images)
+        # Ultralytics writes the boxes of a/1.jpg and b/1.jpg as 1.txt and 1-2.txt: where the list
+        # has no such name, either may be of its 1.jpg.
+        unplaced = np.flatnonzero(matches.index == MISSING).tolist()
+        numbered = {k: found[1] for k in unplaced if (found := NUMBERED.fullmatch(in_file[k].text))}
+        if numbered and not any(NUMBERED.fullmatch(Path(one.file_name).stem) for one in images):
+            at = {
+                str(Path(one.text).with_suffix("")): k for k, one in enumerate(in_file) if one.text
+            }
+            twins = [(k, at[stem]) for k, stem in numbered.items() if stem in at]
+            matches = replace(matches, index=matches.index.copy())
+            matches.index[np.ravel(twins).astype(int)] = AMBIGUOUS
         index = matches.index
     else:
         # A document without file names has nothing but its ids; those of the very list that is
@@ -183,7 +195,7 @@ def place_images(
             f"{len(several)} of {len(in_file)} images of the predictions could each be several of "
             f"{where} ({listed(several)}): file names repeat in its folders. Write the path of the "
             "image as 'file_name' (`autoeval detect` does on the folder that holds them all), or "
-            "give the labels of one split or folder alone."
+            "run the detector on one split or folder alone, and give the labels or images of that."
         )
     placed = np.unique(matches.index[matches.index >= 0])
     covered = len(placed) >= FEWEST_PLACED * len(images)

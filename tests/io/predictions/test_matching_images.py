@@ -87,6 +87,19 @@ def test_a_stem_of_two_files_places_none():
     assert (placement.lost, placement.several) == ((), ("a",))
 
 
+def test_ultralytics_numbers_the_text_of_a_stem_that_comes_back():
+    # `yolo predict save_txt` on a/1.jpg, b/1.jpg and b/2.jpg writes 1.txt, 1-2.txt and 2.txt
+    found = [Named(None, name) for name in ("1.jpg", "1-2", "2.jpg", "3.jpg", "4.jpg", "5.jpg")]
+    images = known(*[(str(k), f"b/{k}.jpg") for k in range(1, 6)])
+    placement = place_images(found, images, "b")
+    np.testing.assert_array_equal(placement.index, [-1, -1, 1, 2, 3, 4])
+    assert (placement.lost, placement.several) == ((), ("1.jpg", "1-2"))
+    # names of that form of its own: 1.txt is of 1.jpg, and 1-2.jpg is not listed
+    placement = place_images(found, [*images, *known(("6", "b/2-2.jpg"))], "b")
+    np.testing.assert_array_equal(placement.index, [0, -1, 1, 2, 3, 4])
+    assert (placement.lost, placement.several) == (("1-2",), ())
+
+
 def test_stems_of_two_splits_are_ambiguous_and_not_missing():
     images = known(*[(f"{s}/{n}", f"{s}/{n}.jpg") for s in ("train", "val") for n in "abc"])
     with pytest.raises(InputError, match=r"3 of 3 images .* could each be several of data.yaml"):
