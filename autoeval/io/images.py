@@ -76,19 +76,18 @@ class UnreadableImageError(InputError):
         return f"{printable(self.path)}: {self.reason}"
 
 
-def read_image(path: PathLike, *, max_megapixels: float | None = None) -> np.ndarray:
+def read_image(path: PathLike) -> np.ndarray:
     """Decode an image file of any format that OpenCV reads.
 
     The same call as mmdet's default loader: OpenCV, three channels, the EXIF orientation obeyed, so
-    a photograph taken upright comes out upright and its pixels are the ones mmdet would see.
+    a photograph taken upright comes out upright and its pixels are the ones mmdet would see. Images
+    of more megapixels than the environment variable ``AUTOEVAL_MAX_MEGAPIXELS`` has, else 100, are
+    refused before they are decoded, which takes three bytes a pixel and more.
 
     Parameters
     ----------
     path : path-like
         The file.
-    max_megapixels : float, optional
-        Larger images are refused before they are decoded, which takes three bytes a pixel and more;
-        by default it is the environment variable ``AUTOEVAL_MAX_MEGAPIXELS``, else 100.
 
     Returns
     -------
@@ -101,9 +100,9 @@ def read_image(path: PathLike, *, max_megapixels: float | None = None) -> np.nda
         If the file is missing, empty, cut short, no image or too large, or stores 14 bits or fewer
         in 16, which come out nearly black.
     InputError
-        If `max_megapixels`, or the environment variable in its place, is no positive number.
+        If the environment variable is no positive number.
     """
-    return _image(path, _content(path, _limit(max_megapixels)))
+    return _image(path, _content(path, _limit()))
 
 
 def _content(path: PathLike, limit: float) -> bytes:
@@ -171,19 +170,15 @@ def _decode(content: bytes, flags: int) -> np.ndarray | None:
         return None
 
 
-def _limit(max_megapixels: float | None) -> float:
-    """Return the most megapixels of an image: as given, of the environment, or `MAX_MEGAPIXELS`."""
-    value: float | str
-    if max_megapixels is None:
-        name, value = LIMIT_VARIABLE, os.environ.get(LIMIT_VARIABLE) or MAX_MEGAPIXELS
-    else:
-        name, value = "max_megapixels", max_megapixels
+def _limit() -> float:
+    """Return the most megapixels of an image: of the environment, or else `MAX_MEGAPIXELS`."""
+    value = os.environ.get(LIMIT_VARIABLE) or MAX_MEGAPIXELS
     try:
         limit = float(value)
     except ValueError:
         limit = 0.0
     if not limit > 0:
-        raise InputError(f"Expected {name} to be a positive number but got {value!r}.")
+        raise InputError(f"Expected {LIMIT_VARIABLE} to be a positive number but got {value!r}.")
     return limit
 
 
