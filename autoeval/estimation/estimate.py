@@ -308,11 +308,6 @@ def estimate_site(
         if name:
             rows[column] = np.full(len(scores), name, object)
     n_images, blocks = len(site), site.blocks
-    units = blocks
-    if units is None:  # each image is drawn alone, in which order a file lists them or not
-        names = [image.file_name for image in site.boxes.images]
-        by_name = sorted(range(n_images), key=names.__getitem__)
-        units = np.argsort(by_name)  # the rank of the name of each image
     estimate = estimate_rows(
         regression,
         rows,
@@ -323,6 +318,11 @@ def estimate_site(
     counted_rows = rows_where(rows, rows[COUNTED])
     if not nothing_over(counted_rows, regression.target).all():  # else known by definition
         if not brief:
+            units = blocks
+            if units is None:  # each image is drawn alone, in which order a file lists them or not
+                names = [image.file_name for image in site.boxes.images]
+                by_name = sorted(range(n_images), key=names.__getitem__)
+                units = np.argsort(by_name)  # the rank of the name of each image
             std = sampling_std(regression, scores, rows, units)
             estimate = replace(estimate, sampling_std=std)
         if blocks is not None:
