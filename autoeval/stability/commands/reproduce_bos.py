@@ -306,8 +306,6 @@ class PaperRun:
 
     Parameters
     ----------
-    alias : str
-        Its name in print.
     options : mapping
         Of the command, for this detector.
     observer : Observer
@@ -318,7 +316,6 @@ class PaperRun:
         Keeps its rows.
     """
 
-    alias: str
     options: Mapping[str, Any]
     observer: Observer[Any]
     available: AvailableData
@@ -482,7 +479,7 @@ def find_runs(
             _print_warnings([f"{alias} on {task} is left out: {error}"])
             continue
         folder = work_dir / f"{stand_in(command_options) or alias}_{task}"
-        runs[alias, task] = PaperRun(alias, options, observer, available, folder)
+        runs[alias, task] = PaperRun(options, observer, available, folder)
     return runs
 
 
