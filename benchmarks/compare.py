@@ -32,7 +32,11 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.accuracy.measures import RankedDetections, influence_function
-from autoeval.comparison.paired_labels import difference_of, difference_with_labels
+from autoeval.comparison.paired_labels import (
+    difference_of,
+    difference_with_labels,
+    differing_images,
+)
 from autoeval.comparison.train_differences import (
     OF_PANEL,
     PAIRS,
@@ -114,8 +118,9 @@ class ComparedPair:
 
     `truth` is average precision of A less that of B; `free` the label-free difference, `carried`
     that on the labelled set; `agreement` is A's average precision with B's likely boxes as labels,
-    less the reverse. `rankings` are of both on the N labelled images, `predicted` (N,) the
-    influence of each on the difference, and `residual` the variance that this leaves, of one image.
+    less the reverse. `rankings` are of both on the N labelled images, `differ` (N,) says on which
+    their boxes do, `predicted` (N,) is the influence of each on the difference, and `residual` the
+    variance that this leaves, of one image.
     """
 
     a: str
@@ -127,6 +132,7 @@ class ComparedPair:
     carried: ValueWithError
     agreement: ValueWithError = NOTHING
     rankings: tuple[RankedDetections, ...] = ()
+    differ: np.ndarray | None = None
     predicted: np.ndarray | None = None
     residual: VariancePrior | None = None
 
@@ -453,6 +459,7 @@ def labelled_pair(
     return replace(
         one,
         rankings=tuple(of.evaluation.rankings[k] for of in sites),
+        differ=differing_images(sites[0].boxes, sites[1].boxes)[k],
         predicted=prior.influence * expected.influence,
         residual=prior.residual(
             level, row["disagreement"], expected.n_true, usual=bool(row["usual"])
@@ -502,14 +509,15 @@ def summary(evaluated: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(one: ComparedPair, k: int, seed: int, measured: Measured) -> dict[str, ValueWithError]:
     """Estimate from a simple random sample, the same for all pairs of a site."""
-    assert one.predicted is not None and one.residual is not None
+    assert one.predicted is not None and one.residual is not None and one.differ is not None
     n_pool = len(one.rankings[0].n_true)
     images = np.sort(np.random.default_rng([seed, k]).choice(n_pool, k, replace=False))
     for ranking in one.rankings:
         if (id(ranking), k, seed) not in measured:
             measured[id(ranking), k, seed] = measure_sample(ranking.take(images))
     sample = LabelledSample(images, n_pool)
-    accuracy = difference_of(*(measured[id(ranking), k, seed] for ranking in one.rankings))
+    both = (measured[id(ranking), k, seed] for ranking in one.rankings)
+    accuracy = difference_of(*both, n_showing=int(one.differ[images].sum()))
     difference = difference_with_labels(accuracy, sample, one.free, one.predicted, one.residual)
     alone = NOTHING
     if accuracy.measured:

@@ -24,7 +24,7 @@ from autoeval.accuracy.measures import (
     denominators,
     image_counts,
 )
-from autoeval.boxes import LabelledImage, same_boxes
+from autoeval.boxes import Boxes, LabelledImage, same_boxes
 from autoeval.comparison.common_ground import (
     check_fits,
     on_categories,
@@ -80,7 +80,9 @@ from autoeval.words import Notice, prefixed
 BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 
 
-def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
+def difference_of(
+    a: SampleAccuracy, b: SampleAccuracy, n_showing: int | None = None
+) -> SampleAccuracy:
     """Subtract the accuracies of two detectors on the same labelled images.
 
     What labellers left out and how loosely they drew lowers both, and an image that is hard for one
@@ -90,6 +92,9 @@ def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
     ----------
     a, b : SampleAccuracy
         Of one measure and category, on the same k images in the same order; `b` is subtracted.
+    n_showing : int, optional
+        Clusters on which their boxes differ; by default all. The others are known to be equal, so
+        that they show no variance; see `differing_images`.
 
     Returns
     -------
@@ -103,8 +108,48 @@ def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
         value=a.value - b.value,
         influence=a.influence - b.influence,
         n_holding=min(a.n_holding, b.n_holding),
+        n_showing=n_showing,
         independent=min(filter(None, both), key=lambda behind: behind[1], default=None),
     )
+
+
+def differing_images(a: Boxes, b: Boxes) -> np.ndarray:
+    """Return on which images two detectors have not found the same boxes of a category.
+
+    Where boxes are equal, both have about the same influence. A new version of a detector that
+    loses the objects of one image in twenty is equal to the old one on most labelled images, and
+    these show nothing of how much it loses on others.
+
+    Parameters
+    ----------
+    a, b : Boxes
+        Of the same N images and K categories.
+
+    Returns
+    -------
+    ndarray of shape (K, N), bool
+
+    Examples
+    --------
+    >>> images = tuple(LabelledImage(name, name, None) for name in "123")
+    >>> corners, at, car = np.array([[0.0, 0, 2, 2], [0, 0, 4, 4]]), np.arange(2), np.zeros(2, int)
+    >>> a = Boxes(images, ("car",), at, car, corners, np.array([0.9, 0.8]))
+    >>> b = Boxes(images, ("car",), at, car, corners, np.array([0.9, 0.7]))
+    >>> differing_images(a, b)
+    array([[False,  True, False]])
+    """
+    rows = np.concatenate(
+        [np.column_stack([of.label, of.image, of.boxes, of.scores]) for of in (a, b)]
+    )
+    differ = np.zeros((len(a.categories), len(a.images)), bool)
+    if not len(rows):
+        return differ
+    order = np.lexsort(rows.T)
+    rows, more = rows[order], np.where(order < len(a), 1, -1)
+    first = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)])
+    unequal = rows[first[np.add.reduceat(more, first) != 0], :2].astype(int)
+    differ[unequal[:, 0], unequal[:, 1]] = True
+    return differ
 
 
 @dataclass(frozen=True)
@@ -127,7 +172,9 @@ class LabelDifference:
     combined: ValueWithError
 
 
-def one_found_by_either(of_a: np.ndarray, of_b: np.ndarray) -> list[VariancePrior | None]:
+def one_found_by_either(
+    of_a: np.ndarray, of_b: np.ndarray, shares: Sequence[float]
+) -> list[VariancePrior | None]:
     """Return priors of the variance of K differences of counts: one image more than was labelled.
 
     There one of the detectors, each with probability 1/2, finds an object that the other has
@@ -139,6 +186,8 @@ def one_found_by_either(of_a: np.ndarray, of_b: np.ndarray) -> list[VariancePrio
     ----------
     of_a, of_b : ndarray of shape (K,)
         Influence of one more true positive on the measure of each.
+    shares : sequence of K floats
+        Share of the images on which the boxes of both differ: on no other has one an object more.
 
     Returns
     -------
@@ -147,10 +196,10 @@ def one_found_by_either(of_a: np.ndarray, of_b: np.ndarray) -> list[VariancePrio
 
     Examples
     --------
-    >>> one_found_by_either(np.array([0.4]), np.array([0.2]))  # (.16 + .04) / 2
-    [VariancePrior(variance=0.1, dof=1.0)]
+    >>> one_found_by_either(np.array([0.4]), np.array([0.2]), [0.5])  # (.16 + .04) / 2 on each half
+    [VariancePrior(variance=0.05, dof=1.0)]
     """
-    variances = (np.square(of_a) + np.square(of_b)) / 2
+    variances = np.asarray(shares) * (np.square(of_a) + np.square(of_b)) / 2
     return [
         VariancePrior(round(variance, 12), 1.0) if math.isfinite(variance) else None
         for variance in variances.tolist()
@@ -192,6 +241,7 @@ def difference_with_labels(
             influence[sample.images],
             sample=sample,
             variance_prior=residual,
+            n_showing=accuracy.n_showing,
         )
     if accuracy.complete:
         return LabelDifference(labels, free, labels)
@@ -294,9 +344,13 @@ class PairedLabels:
         whole : LabelDifference
             Of all.
         """
-        accuracies = list(map(difference_of, self.accuracies[a], self.accuracies[b]))
+        differ = differing_images(self.sites[a].boxes, self.sites[b].boxes)
+        n_showing = list(map(self._clusters_on, differ))
+        accuracies = list(map(difference_of, self.accuracies[a], self.accuracies[b], n_showing))
         if self.pooled:
-            *residuals, of_all = one_found_by_either(self.of_one[a], self.of_one[b])
+            in_any = np.asarray(differ.any(axis=0))
+            shares = [*differ.mean(axis=1), in_any.mean()]
+            *residuals, of_all = one_found_by_either(self.of_one[a], self.of_one[b], shares)
             influences = np.zeros((len(accuracies), len(self.blocks)))  # none is predicted
         else:
             residuals, influences = [*free.residuals], free.influences
@@ -306,7 +360,8 @@ class PairedLabels:
             for accuracy, without_labels, influence, residual in parts
         ]
         if self.pooled:
-            together = difference_of(self.pooled[a], self.pooled[b])
+            n_showing_any = self._clusters_on(in_any)
+            together = difference_of(self.pooled[a], self.pooled[b], n_showing_any)
             return differences, difference_with_labels(
                 together, self.sample, free.whole, influences[0], of_all
             )
@@ -320,6 +375,7 @@ class PairedLabels:
                 measured[0],
                 value=float(np.mean([accuracy.value for accuracy in measured])),
                 influence=np.mean([accuracy.influence for accuracy in measured], axis=0),
+                n_showing=self._clusters_on(np.asarray(differ[labelled].any(axis=0))),
             ),
             self.sample,
             pair_prior().mean([free.differences[k] for k in labelled]),
@@ -334,6 +390,11 @@ class PairedLabels:
         combined = whole.combined.mixed(len(labelled) / len(differences), unlabelled_mean)
         combined = replace(combined, dof=min(combined.dof, unlabelled_mean.dof))
         return differences, LabelDifference(whole.labels, mean, combined)
+
+    def _clusters_on(self, images: np.ndarray) -> int:
+        """Count the independent labelled images among some of the site's, (N,) bool."""
+        labelled = self.sample.images
+        return len(np.unique(self.blocks[labelled[images[labelled]]]))
 
 
 def pair_labels(

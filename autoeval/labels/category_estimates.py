@@ -312,6 +312,7 @@ def difference_estimate(
     sample: LabelledSample,
     variance_prior: VariancePrior | None = None,
     n_holding: int | None = None,
+    n_showing: int | None = None,
 ) -> ValueWithError:
     r"""Estimate a statistic of N images from k labelled ones and a prediction of their influence.
 
@@ -352,6 +353,9 @@ def difference_estimate(
         show the variance.
     n_holding : int, optional
         Clusters that show a variance; by default all.
+    n_showing : int, optional
+        Clusters whose influence was not known before they were labelled; by default all. The
+        degrees of freedom of the variance are at most so many.
 
     Returns
     -------
@@ -385,8 +389,9 @@ def difference_estimate(
     # alone.
     shown = len(terms) if n_holding is None else min(len(terms), n_holding)
     variance, dof = math.nan, 0.0
-    if shown >= 2:
-        variance, dof = float(shown / (shown - 1) * np.sum(terms**2)), float(shown - 1)
+    most = shown - 1 if n_showing is None else min(shown - 1, n_showing)
+    if most >= 1:
+        variance, dof = float(shown / (shown - 1) * np.sum(terms**2)), float(most)
     if variance_prior is not None and variance_prior.dof > 0:
         of_mean, of_prior = variance_prior.variance / k, variance_prior.dof
         total = of_prior + dof

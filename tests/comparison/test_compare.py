@@ -5,6 +5,7 @@ from functools import cache
 from html import escape
 from itertools import permutations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
 from autoeval.labels.category_estimates import LabelledSample, SampleAccuracy
-from autoeval.labels.values import NOTHING
+from autoeval.labels.values import NOTHING, VariancePrior
 from autoeval.report.comparison import (
     comparison_page,
     comparison_text,
@@ -285,13 +286,46 @@ def test_the_variance_of_a_difference_of_counts_knows_one_image_more():
     """Four of 16 images with 2 objects each, in which both find the same: 1/4 counts as one."""
     nothing = SampleAccuracy(0.0, np.zeros(4), n_true=8, n_holding=4)
     sample = LabelledSample(np.arange(4), 16)
-    (one,) = one_found_by_either(np.array([0.5]), np.array([0.5]))
+    (one,) = one_found_by_either(np.array([0.5]), np.array([0.5]), [1.0])
     difference = difference_with_labels(nothing, sample, NOTHING, np.zeros(16), one)
     variance = 1 / 4 * (1 + 3 * 0) / (1 + 3)
     assert difference.labels.error == pytest.approx(
         ERROR_FACTOR * np.sqrt((1 - 4 / 16) * variance / 4)
     )
     assert difference.labels.dof == 4
+
+
+def test_images_on_which_two_detectors_are_equal_show_no_variance():
+    """Of ten labelled images one differs: .2 / 10 is its part of the mean, of nine it was known."""
+    influence = np.array([0.2, *np.zeros(9)])
+    measured = SampleAccuracy(0.02, influence, n_true=20, n_holding=10, n_showing=1)
+    sample, prior = LabelledSample(np.arange(10), 40), VariancePrior(0.01, 1.5)
+    found = difference_with_labels(measured, sample, NOTHING, np.zeros(40), prior).labels
+    of_mean = 10 / 9 * (0.018**2 + 9 * 0.002**2)  # the sample variance over ten
+    variance = (1.5 * 0.01 / 10 + 1 * of_mean) / 2.5
+    assert found.error == pytest.approx(ERROR_FACTOR * np.sqrt((1 - 10 / 40) * variance))
+    assert found.dof == 2.5
+
+
+@pytest.mark.parametrize("target", ["mAP", "recall"])
+def test_labels_of_images_without_a_difference_do_not_rule_one_out(world, tmp_path, target):
+    """A new version loses the objects of every twentieth image, and none of these is labelled."""
+    (file,) = site_predictions(world, "strong")
+    entries = json.loads(Path(file).read_text())
+    ids = [image["id"] for image in json.loads(site_labels(world).read_text())["images"]]
+    without = tmp_path / "without.json"
+    without.write_text(json.dumps([e for e in entries if e["image_id"] not in ids[::20]]))
+    versions = {"new": world / "strong", "old": world / "strong"}
+    at: dict[str, Any] = {"images": site_labels(world), "target": target, "incomplete": True}
+    if target == "recall":
+        at["score_thr"] = 0.3
+    true = compare(versions, [without, file], labels=site_labels(world), **at).gate(0.0, "new")
+    labels = some_labels(
+        world, tmp_path / "some.json", {n for k, n in enumerate(ids) if k % 10 in (3, 5, 7)}
+    )
+    seen = compare(versions, [without, file], labels=labels, **at).gate(0.02, "new")
+    assert true.decisive.value > 0.04 and seen.outcome == "undecided"
+    assert -0.1 < seen.decisive.lower < 0 < 0.02 < seen.decisive.upper < 0.1
 
 
 @pytest.mark.parametrize(("target", "below"), [("recall@0.3", 2), ("precision@0.3", 1)])
