@@ -199,10 +199,10 @@ def one_found_by_either(
     >>> one_found_by_either(np.array([0.4]), np.array([0.2]), [0.5])  # (.16 + .04) / 2 on each half
     [VariancePrior(variance=0.05, dof=1.0)]
     """
-    variances = np.asarray(shares) * (np.square(of_a) + np.square(of_b)) / 2
+    variances = (np.square(of_a) + np.square(of_b)) / 2
     return [
-        VariancePrior(round(variance, 12), 1.0) if math.isfinite(variance) else None
-        for variance in variances.tolist()
+        VariancePrior(round(share * variance, 12), 1.0) if math.isfinite(variance) else None
+        for share, variance in zip(shares, variances.tolist(), strict=True)
     ]
 
 

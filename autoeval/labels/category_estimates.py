@@ -116,7 +116,7 @@ class SampleAccuracy:
         not follow from its objects.
     n_showing : int, optional
         Clusters that show how the objects vary: where no object is detected, equal zeros show
-        nothing. None: all of them.
+        nothing; of a difference those on which the boxes of both differ. None: all of them.
     independent : tuple of (float, int), optional
         Objects and clusters that hold one, for the variance by objects: frames of a cluster show
         the same objects, so that their mean number counts. At a threshold the boxes or objects of

@@ -185,7 +185,7 @@ def test_what_is_there_twice_is_counted(make_coco):
         ("[5, 5,", f"[1{'0' * 400}, 5,", r"annotations\[0\] is malformed.*too large"),
         ('"id": 10', '"id": [10]', r"categories\[0\] is malformed.*unhashable"),
         ('"height": 40', f'"height": {"[" * 100_000}', "nested too deeply"),
-        ('"1.png"', '"\\ud800.png"', "leaves the image folder"),
+        ('"1.png"', '"\\ud800.png"', "surrogates not allowed"),
     ],
 )
 def test_numbers_nesting_and_names_that_nothing_can_hold(make_coco, old, new, message):
