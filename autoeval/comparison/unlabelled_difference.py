@@ -865,9 +865,9 @@ def compare_label_free(
             "confidence_b": b.confidence,
         }
     )
-    known_falls = [side.regression.domain_shift_ for side in (a, b)]
-    known_falls = [fall for fall in known_falls if fall is not None]
-    prior, domain_shift = pair_prior(), known_falls[0] if len(known_falls) == 1 else None
+    domain_shifts = [side.regression.domain_shift_ for side in (a, b)]
+    known = [domain_shift for domain_shift in domain_shifts if domain_shift is not None]
+    prior, domain_shift = pair_prior(), known[0] if len(known) == 1 else None
     differences = prior.predict(table, domain_shift)
     # The average precision of a detector without a box is known: the error is that of the other.
     without_box = nothing_over(a.scores, target) | nothing_over(b.scores, target)
