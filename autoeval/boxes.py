@@ -800,14 +800,44 @@ def same_boxes(first: Boxes, second: Boxes) -> bool:
     >>> same_boxes(boxes, boxes.where(np.array([1, 0]))), same_boxes(boxes, swapped)
     (True, False)
     """
-    if not len(first) or len(first) != len(second):
-        return False
-    rows = [
-        np.column_stack([boxes.image, boxes.label, boxes.boxes, boxes.scores])
-        for boxes in (first, second)
-    ]
-    first_rows, second_rows = (columns[np.lexsort(columns.T)] for columns in rows)
-    return bool((first_rows == second_rows).all())
+    return len(first) == len(second) > 0 and not differing_images(first, second).any()
+
+
+def differing_images(a: Boxes, b: Boxes) -> np.ndarray:
+    """Return on which images two detectors have not found the same boxes of a category.
+
+    Boxes with equal corners and scores, to the last bit, are the same, in any order.
+
+    Parameters
+    ----------
+    a, b : Boxes
+        Of the same N images and K categories.
+
+    Returns
+    -------
+    ndarray of shape (K, N), bool
+
+    Examples
+    --------
+    >>> images = tuple(LabelledImage(name, name, None) for name in "123")
+    >>> corners, at, car = np.array([[0.0, 0, 2, 2], [0, 0, 4, 4]]), np.arange(2), np.zeros(2, int)
+    >>> a = Boxes(images, ("car",), at, car, corners, np.array([0.9, 0.8]))
+    >>> b = Boxes(images, ("car",), at, car, corners, np.array([0.9, 0.7]))
+    >>> differing_images(a, b)
+    array([[False,  True, False]])
+    """
+    rows = np.concatenate(
+        [np.column_stack([of.label, of.image, of.boxes, of.scores]) for of in (a, b)]
+    )
+    differ = np.zeros((len(a.categories), len(a.images)), bool)
+    if not len(rows):
+        return differ
+    order = np.lexsort(rows.T)
+    rows, more = rows[order], np.where(order < len(a), 1, -1)
+    first = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)])
+    unequal = rows[first[np.add.reduceat(more, first) != 0], :2].astype(int)
+    differ[unequal[:, 0], unequal[:, 1]] = True
+    return differ
 
 
 def words_of(categories: Categories) -> dict[str, str]:

@@ -32,11 +32,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.accuracy.measures import RankedDetections, influence_function
-from autoeval.comparison.paired_labels import (
-    difference_of,
-    difference_with_labels,
-    differing_images,
-)
+from autoeval.boxes import differing_images
+from autoeval.comparison.paired_labels import difference_of, difference_with_labels
 from autoeval.comparison.train_differences import (
     OF_PANEL,
     PAIRS,

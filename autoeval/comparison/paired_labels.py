@@ -24,7 +24,7 @@ from autoeval.accuracy.measures import (
     denominators,
     image_counts,
 )
-from autoeval.boxes import Boxes, LabelledImage, same_boxes
+from autoeval.boxes import LabelledImage, differing_images, same_boxes
 from autoeval.comparison.common_ground import (
     check_fits,
     on_categories,
@@ -93,8 +93,10 @@ def difference_of(
     a, b : SampleAccuracy
         Of one measure and category, on the same k images in the same order; `b` is subtracted.
     n_showing : int, optional
-        Clusters on which their boxes differ; by default all. The others are known to be equal, so
-        that they show no variance; see `differing_images`.
+        Clusters on which their boxes differ; by default all. Where boxes are equal both have about
+        the same influence: a new version of a detector that loses the objects of one image in
+        twenty is equal to the old one on most labelled images, and these show nothing of how much
+        it loses on others.
 
     Returns
     -------
@@ -111,45 +113,6 @@ def difference_of(
         n_showing=n_showing,
         independent=min(filter(None, both), key=lambda behind: behind[1], default=None),
     )
-
-
-def differing_images(a: Boxes, b: Boxes) -> np.ndarray:
-    """Return on which images two detectors have not found the same boxes of a category.
-
-    Where boxes are equal, both have about the same influence. A new version of a detector that
-    loses the objects of one image in twenty is equal to the old one on most labelled images, and
-    these show nothing of how much it loses on others.
-
-    Parameters
-    ----------
-    a, b : Boxes
-        Of the same N images and K categories.
-
-    Returns
-    -------
-    ndarray of shape (K, N), bool
-
-    Examples
-    --------
-    >>> images = tuple(LabelledImage(name, name, None) for name in "123")
-    >>> corners, at, car = np.array([[0.0, 0, 2, 2], [0, 0, 4, 4]]), np.arange(2), np.zeros(2, int)
-    >>> a = Boxes(images, ("car",), at, car, corners, np.array([0.9, 0.8]))
-    >>> b = Boxes(images, ("car",), at, car, corners, np.array([0.9, 0.7]))
-    >>> differing_images(a, b)
-    array([[False,  True, False]])
-    """
-    rows = np.concatenate(
-        [np.column_stack([of.label, of.image, of.boxes, of.scores]) for of in (a, b)]
-    )
-    differ = np.zeros((len(a.categories), len(a.images)), bool)
-    if not len(rows):
-        return differ
-    order = np.lexsort(rows.T)
-    rows, more = rows[order], np.where(order < len(a), 1, -1)
-    first = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)])
-    unequal = rows[first[np.add.reduceat(more, first) != 0], :2].astype(int)
-    differ[unequal[:, 0], unequal[:, 1]] = True
-    return differ
 
 
 @dataclass(frozen=True)
