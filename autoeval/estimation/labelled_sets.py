@@ -314,7 +314,7 @@ def _with_files(
         n, names = len(content.unlabelled), listed(content.unlabelled)
         text = f"images without labels, left out: {n} ({names})"
         note = Notice("images-without-labels", text, "note")
-        if note not in content.warnings:  # as of a detector that is run
+        if note.code not in {warning.code for warning in content.warnings}:  # said before
             site = replace(site, left_out=(note, *site.left_out))
     if everywhere and not len(site.boxes) and site.boxes.run is None:
         raise NoBoxError(f"{files.name} holds no box: expected one or more, to fit on.")

@@ -31,12 +31,15 @@ from autoeval.io.labels.content import (
     around_shapes,
     around_turned,
     in_pixels,
+    of_images,
 )
 from autoeval.runtime.files import MALFORMED, PathLike, read_json, write_text
-from autoeval.words import Notice, printable
+from autoeval.words import Notice, listed, printable
 
 ABSENT = "neg_category_ids"  # of LVIS
 NOT_ALL = "not_exhaustive_category_ids"  # of LVIS
+BATCH = "autoeval_batch"
+"""Field of an image that a larger plan added to a file of labels: how many it has drawn then."""
 MOSTLY = 0.5  # of the annotations have a score
 # Bits of a character of a compressed mask.
 BITS = 5  # of its value
@@ -123,13 +126,50 @@ def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
             lists_categories=True,
         )
     )
-    entries = document["images"] or []
-    if any(isinstance(entry, dict) and ABSENT in entry for entry in entries):
+    entries = [entry for entry in document["images"] or [] if isinstance(entry, dict)]
+    if any(BATCH in entry for entry in entries):
+        content = _without_empty_batches(content, entries)
+    if any(ABSENT in entry for entry in entries):
         return _as_in_lvis(content, entries, categories)
     return content
 
 
-def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str]) -> LabelSet:
+def _without_empty_batches(content: LabelSet, entries: list[dict[str, Any]]) -> LabelSet:
+    """Take images that a larger plan added as not labelled while none of them holds a box.
+
+    A file without a box is refused as one that nobody has labelled yet; where earlier images have
+    labels, those that came later would count as empty.
+
+    Parameters
+    ----------
+    content : LabelSet
+        As of any COCO file.
+    entries : list of dict
+        The ``images`` of the document.
+    """
+    batch_of = {printable(normal_id(e.get("id"))): str(e[BATCH]) for e in entries if BATCH in e}
+    holding = {content.boxes.image_ids[k] for k in np.unique(content.boxes.image).tolist()}
+    begun = {batch for image_id, batch in batch_of.items() if image_id in holding}
+    pending = {image_id for image_id, batch in batch_of.items() if batch not in begun}
+    images = [image for image in content.images if image.image_id not in pending]
+    names = [image.file_name for image in content.images if image.image_id in pending]
+    if not names:
+        return content
+    text = (
+        "images that a larger plan added, none of which holds a box yet, are not labelled: "
+        f"{len(names)} ({listed(names)}). If somebody looked at them, and they hold nothing, "
+        f"delete {BATCH} of them in the file"
+    )
+    return replace(
+        of_images(content, images),
+        unlabelled=tuple(names),
+        warnings=(*content.warnings, Notice("images-without-labels", text, severity="note")),
+    )
+
+
+def _as_in_lvis(
+    content: LabelSet, entries: list[dict[str, Any]], categories: dict[str, str]
+) -> LabelSet:
     """Add which categories were looked for in each image, which LVIS says of each.
 
     LVIS lists by image the categories that are not there (``neg_category_ids``); of those that are,
@@ -140,7 +180,7 @@ def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str
     ----------
     content : LabelSet
         As of any COCO file.
-    entries : list
+    entries : list of dict
         The ``images`` of the document.
     categories : dict of str to str
         Word of each number.
@@ -161,7 +201,7 @@ def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str
         numbers = map(normal_id, listed_there)
         return frozenset(categories[number] for number in numbers if number in categories)
 
-    of_image = {printable(normal_id(e.get("id"))): e for e in entries if isinstance(e, dict)}
+    of_image = {printable(normal_id(entry.get("id"))): entry for entry in entries}
     labelled: dict[str, set[str]] = {image.image_id: set() for image in content.images}
     for box in content.boxes:
         labelled[box.image_id].add(box.category)

@@ -21,7 +21,7 @@ import numpy as np
 from autoeval.boxes import Boxes, LabelledImage, as_xywh, box_iou, over_threshold
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
-from autoeval.io.coco import coco_document
+from autoeval.io.coco import BATCH, coco_document
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_identity import (
     LOCAL_FILES,
@@ -240,8 +240,9 @@ def _added(
     used = {normal_id(entry.image_id) for entry in entries}
     ids = [*used, *(str(image["id"]) for image in new)]
     first = 1 + max((int(image_id) for image_id in ids if image_id.isdecimal()), default=0)
+    batch = {BATCH: plan.n} if content.get("annotations") else {}  # what is there is labelled
     named = [
-        {**image, "id": first + k} if str(image["id"]) in used else image
+        {**image, "id": first + k if str(image["id"]) in used else image["id"], **batch}
         for k, image in enumerate(new)
     ]
     return {**content, "images": [*content["images"], *named]}

@@ -115,6 +115,37 @@ def test_a_larger_plan_keeps_the_drawn_and_needs_no_pass(world, plan, tmp_path, 
     assert "Expected --n of 9 (drawn already) to 40" in last_line(capsys)
 
 
+def test_images_that_a_larger_plan_added_count_once_one_of_them_is_labelled(world, plan, tmp_path):
+    """A plan of all images of which six had labels gave a lower value, and as an exact one."""
+
+    def found_with(labels):
+        assert estimate(tmp_path, labels) == 0
+        found = result(tmp_path)
+        return found["n_labelled"], found["value"], found["lower"], found["upper"]
+
+    assert main([*plan, "--n", "6"]) == 0
+    labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "site" / "annotations.json")
+    before = found_with(labels)
+    for n in ("9", str(POOL)):  # the labels of one round are not those of the next
+        assert main([*plan, "--n", n]) == 0
+        assert found_with(labels) == before
+        assert "images-without-labels" in {w["code"] for w in result(tmp_path)["warning_codes"]}
+    content = json.loads(labels.read_text())
+    second = content["images"][6:9]
+    own = json.loads(labels_of(world / "new", drawn(tmp_path), tmp_path / "all.json").read_text())
+    name_of = {image["id"]: image["file_name"] for image in own["images"]}
+    one = next(a for a in own["annotations"] if name_of[a["image_id"]] == second[0]["file_name"])
+    content["annotations"].append({**one, "id": 10**6, "image_id": second[0]["id"]})
+    labels.write_text(json.dumps(content))
+    n_labelled, *_ = found_with(labels)
+    assert n_labelled == 9  # somebody has looked at the second round
+    for image in content["images"]:
+        image.pop("autoeval_batch", None)  # and at all, as the file then says
+    labels.write_text(json.dumps(content))
+    n_labelled, _, lower, upper = found_with(labels)
+    assert n_labelled == POOL and lower == upper
+
+
 def test_an_image_of_too_many_pixels_has_an_unknown_size(world, plan, tmp_path, monkeypatch):
     names = sorted(path.name for path in (world / "new" / "images").iterdir())
     boxes = [

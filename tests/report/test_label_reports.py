@@ -17,6 +17,7 @@ from autoeval.estimation.label_planning import PlanRequest, make_plan
 from autoeval.io.coco import read_coco
 from autoeval.io.find_images import ImageArray
 from autoeval.io.image_identity import match_images
+from autoeval.io.image_lists import coco_images
 from autoeval.labels.labelled_estimate import estimate_with_labels
 from autoeval.labels.plan_folder import write_plan
 from autoeval.labels.values import ValueWithError
@@ -127,15 +128,15 @@ def test_a_larger_plan_lists_no_labelled_image_again(site, plan, tmp_path, expor
     path.write_text(json.dumps(labelled))
     larger = plan.larger(15)
     write_plan(larger, tmp_path, ())
-    again = read_coco(path)
-    assert [image.file_name for image in again.images[plan.n :]] == [
-        plan.found.images[k].file_name for k in larger.drawn[plan.n :]
-    ]
-    assert len(again.images) == len(labelled["images"]) + 3
+    again, images = read_coco(path), coco_images(path, json.loads(path.read_text()))
+    added = [plan.found.images[k].file_name for k in larger.drawn[plan.n :]]
+    assert [image.file_name for image in images[plan.n :]] == added == [*again.unlabelled]
+    assert len(images) == len(labelled["images"]) + 3
+    assert again.images == images[: plan.n]
     whole = plan.found.images
-    by_place = match_images(again.images, whole).index
+    by_place = match_images(images, whole).index
     objects = np.bincount(site.truth.image, minlength=len(whole))
-    found = [sum(box.image_id == image.image_id for box in again.boxes) for image in again.images]
+    found = [sum(box.image_id == image.image_id for box in again.boxes) for image in images]
     assert found == [objects[k] if k in plan.drawn else 0 for k in by_place]
 
 
