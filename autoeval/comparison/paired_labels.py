@@ -58,12 +58,8 @@ from autoeval.labels.category_estimates import (
     measure_sample,
 )
 from autoeval.labels.joint import Outlook, expected_holding
-from autoeval.labels.labelled_estimate import (
-    as_random_draw,
-    drawn_by_plan,
-    estimate_rankings,
-)
-from autoeval.labels.matching import LabelledSubset, match_labels
+from autoeval.labels.labelled_estimate import estimate_rankings
+from autoeval.labels.matching import LabelledSubset, as_random_draw, drawn_by_plan, match_labels
 from autoeval.labels.plan import (
     BY_INFLUENCE,
     ByImage,
@@ -104,14 +100,13 @@ def difference_of(
         The value in [-1, 1]. For precision and F1 each has images of its own that measure it, and
         the difference those of the one with fewer.
     """
-    both = a.independent, b.independent
     return replace(
         a,
         value=a.value - b.value,
         influence=a.influence - b.influence,
         n_holding=min(a.n_holding, b.n_holding),
         n_showing=n_showing,
-        independent=min(filter(None, both), key=lambda behind: behind[1], default=None),
+        independent=min(a.independent, b.independent, key=lambda behind: behind[1]),
     )
 
 
@@ -510,7 +505,7 @@ def _plan_without_assistance(fitted: AccuracyEstimator, estimate: Estimate) -> L
     n, n_categories = len(boxes.images), len(boxes.categories)
     return LabelPlan(
         boxes,
-        influence=ByImage.of(np.zeros((n_categories, len(LEVELS), n)), n),
+        influence=ByImage.unknown(n_categories, len(LEVELS), n),
         holding=expected_holding(boxes, boxes.scores),
         sequence=np.arange(n),
         n=1,
@@ -525,7 +520,7 @@ def _plan_without_assistance(fitted: AccuracyEstimator, estimate: Estimate) -> L
         detector="",
         iou=point.iou if point else IOUS[0],
         probabilities=np.zeros(len(boxes)),
-        objects=ByImage.of(np.zeros((n_categories, 1, n)), n),
+        objects=ByImage.unknown(n_categories, 1, n),
         points=dict.fromkeys(MEASURES, NO_INFLUENCE),
     )
 

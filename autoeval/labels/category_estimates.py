@@ -109,6 +109,10 @@ class SampleAccuracy:
     n_holding : int
         Images that hold one. For precision images that have a box over the threshold, for F1 those
         with either.
+    independent : tuple of (float, int)
+        Objects and clusters that hold one, for the variance by objects: frames of a cluster show
+        the same objects, so that their mean number counts. At a threshold the boxes or objects of
+        its denominator.
     complete : bool
         Whether these are all images of the pool, so that nothing is left to estimate.
     per_object : float, optional
@@ -117,10 +121,6 @@ class SampleAccuracy:
     n_showing : int, optional
         Clusters that show how the objects vary: where no object is detected, equal zeros show
         nothing; of a difference those on which the boxes of both differ. None: all of them.
-    independent : tuple of (float, int), optional
-        Objects and clusters that hold one, for the variance by objects: frames of a cluster show
-        the same objects, so that their mean number counts. At a threshold the boxes or objects of
-        its denominator. None: each image is a cluster.
     n_equal : float
         Boxes or objects behind a measure at a threshold, its denominator, where all images show the
         same ratio, as where all boxes are right: these show no variance, which is not none. 0 where
@@ -131,11 +131,11 @@ class SampleAccuracy:
     influence: np.ndarray
     n_true: int
     n_holding: int
+    independent: tuple[float, int]
     complete: bool = False
     per_object: float | None = None
     n_showing: int | None = None
     n_equal: float = 0.0
-    independent: tuple[float, int] | None = None
 
     @property
     def measured(self) -> bool:
@@ -144,8 +144,7 @@ class SampleAccuracy:
         `FEWEST_HOLDING`, of which those of one cluster count once; with the labels of all images
         one suffices.
         """
-        n_held = self.independent[1] if self.independent else self.n_holding
-        return n_held >= (1 if self.complete else FEWEST_HOLDING)
+        return self.independent[1] >= (1 if self.complete else FEWEST_HOLDING)
 
     @property
     def usable(self) -> bool:
@@ -234,10 +233,10 @@ def measure_levels(
             influence[levels].mean(axis=0),
             n_true,
             n_holding,
+            (float(objects.sum()), n_held),
             complete,
             per_object=PER_OBJECT[target],
             n_showing=min(n_held, n_right + 1),
-            independent=(float(objects.sum()), n_held),
         )
     return measured
 
@@ -298,10 +297,7 @@ def measure_counts(
     n_equal = 0.0 if (np.abs(influence) > LEAST_INFLUENCE).any() else float(below.sum())
     n_true, n_holding, n_behind = int(counts[2].sum()), int(np.sum(below > 0)), float(below.sum())
     n_held = n_holding if clusters is None else len(np.unique(clusters[below > 0]))
-    independent = n_behind, n_held
-    return SampleAccuracy(
-        value, influence, n_true, n_holding, n_equal=n_equal, independent=independent
-    )
+    return SampleAccuracy(value, influence, n_true, n_holding, (n_behind, n_held), n_equal=n_equal)
 
 
 def difference_estimate(
@@ -518,14 +514,14 @@ def sample_estimate(
 
     Examples
     --------
-    >>> few = SampleAccuracy(.5, np.array([.2, -.1, -.1]), n_true=19, n_holding=3)
+    >>> few = SampleAccuracy(.5, np.array([.2, -.1, -.1]), 19, 3, independent=(19, 3))
     >>> sample = LabelledSample(np.arange(3), 12)
     >>> round(sample_estimate(few, sample, small_sample_bias=.4, n_in_pool=99).value, 3)
     0.484
     """
     k, n_true, value = len(sample.images), accuracy.n_true, accuracy.value
     per_object, n_showing = accuracy.per_object, accuracy.n_showing
-    n_behind, held = accuracy.independent or (n_true, min(accuracy.n_holding, sample.n_clusters))
+    n_behind, held = accuracy.independent
     if n_in_pool is None:
         n_in_pool = n_true * sample.n_pool / k
     excess = small_sample_bias * float(bias_scale(n_true, n_in_pool))
@@ -661,9 +657,7 @@ def estimate_categories(
         max(accuracy.n_holding for accuracy in accuracies),
         any(accuracy.measured for accuracy in accuracies),
     )
-    behind = [
-        accuracy.independent or (accuracy.n_true, accuracy.n_holding) for accuracy in accuracies
-    ]
+    behind = [accuracy.independent for accuracy in accuracies]
     return CategoryEstimates(of_all, categories, joint.prior, measured, np.array(behind).T)
 
 

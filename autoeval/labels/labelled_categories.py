@@ -172,7 +172,7 @@ def categories_with_a_box(labels: LabelSet, pool: Boxes) -> list[str]:
 
 def on_labelled_categories(
     plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None = None
-) -> tuple[LabelPlan, tuple[Notice, ...]]:
+) -> tuple[LabelPlan, LabelledCategories]:
     """Let an estimate be about the categories that the labels distinguish.
 
     See `labelled_categories`; where nothing was found at all, the labelled categories are those
@@ -191,31 +191,24 @@ def on_labelled_categories(
     -------
     plan : LabelPlan
         Of the same images.
-    warnings : tuple of Notice
-        That name the categories added and left out.
+    chosen : LabelledCategories
+        Which these are.
     """
-    chosen = _chosen(plan, labels, words)
-    kept = chosen.kept
-    if plan.nothing_found:
-        labelled = categories_with_a_box(labels, plan.found)
-        count = {(words or {}).get(word, word) for word in labelled}
-        kept = [name for name in kept if name in count] or kept
-    return with_categories(plan, kept, chosen.added), chosen.warnings
-
-
-def _chosen(
-    plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None
-) -> LabelledCategories:
-    """Choose the categories of a plan that the labels distinguish, by its boxes on their images."""
     rest_names = () if plan.rest is None else plan.rest.categories
     named = rest_names if plan.named or words else None
     boxes, expected = plan.found, dict[str, float]()
     if plan.probabilities is not None and not plan.named:
         on_labelled = has_labels(boxes.images, labels)
         expected = expected_objects(boxes, plan.probabilities, on_labelled)
-    return labelled_categories(
+    chosen = labelled_categories(
         boxes.categories, labels, boxes, words, named=named, expected=expected
     )
+    kept = chosen.kept
+    if plan.nothing_found:
+        labelled = categories_with_a_box(labels, plan.found)
+        count = {(words or {}).get(word, word) for word in labelled}
+        kept = [name for name in kept if name in count] or kept
+    return with_categories(plan, kept, chosen.added), chosen
 
 
 def has_labels(images: Sequence[LabelledImage], labels: LabelSet) -> np.ndarray:
@@ -256,7 +249,10 @@ def expected_objects(boxes: Boxes, right: np.ndarray, on_images: np.ndarray) -> 
 
 
 def on_all_categories(
-    plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None = None
+    plan: LabelPlan,
+    labels: LabelSet,
+    words: Mapping[str, str] | None,
+    looked_for: frozenset[str] | None,
 ) -> tuple[LabelPlan, tuple[Notice, ...]]:
     """Let measures at a threshold be about every category that somebody looked for.
 
@@ -267,34 +263,34 @@ def on_all_categories(
     Parameters
     ----------
     plan : LabelPlan
-        Its categories count without labels, and those of its ``rest`` may be added.
+        About the categories that the labels distinguish; those of its ``rest`` may be added.
     labels : LabelSet
         With the images of the pool, see `labels_on`.
     words : mapping of str to str, optional
         Category of the plan for each word of the labels that counts; by default equal words.
+    looked_for : frozenset of str, optional
+        See `LabelledCategories`.
 
     Returns
     -------
     plan : LabelPlan
         Of the same images.
     warnings : tuple of Notice
-        Those of `on_labelled_categories` and of `false_without_labels`.
+        Those of `false_without_labels`.
     """
-    whole, warnings = on_labelled_categories(plan, labels, words)
-    looked_for = _chosen(plan, labels, words).looked_for
-    names, more = list(whole.found.categories), list[str]()
+    names, more = list(plan.found.categories), list[str]()
     if plan.rest is not None and not plan.named and not words:
         rest_labels = np.unique(plan.rest.label)
         more = [plan.rest.categories[k] for k in rest_labels.tolist()]
         allowed = more if looked_for is None else looked_for
         more = [name for name in more if name in allowed and name not in names]
-    full_plan = with_categories(whole, names, more)
+    full_plan, warnings = with_categories(plan, names, more), tuple[Notice, ...]()
     if looked_for is None and not plan.named:
         on_labelled = has_labels(full_plan.found.images, labels)
         score_thr = plan.score_thr or 0.0
-        warnings += false_without_labels(full_plan.found, on_labelled, labels, words, score_thr)
+        warnings = false_without_labels(full_plan.found, on_labelled, labels, words, score_thr)
     # The label-free estimates are of the categories with a likely box, which hold nearly all boxes.
-    return replace(full_plan, priors={**whole.priors, **full_plan.priors}), warnings
+    return replace(full_plan, priors={**plan.priors, **full_plan.priors}), warnings
 
 
 def false_without_labels(

@@ -667,8 +667,8 @@ def labelled_part(
     planned : bool
         See `estimate_with_labels`.
     at_threshold : bool
-        Whether the part is for measures at a threshold, which are about all categories
-        (`on_all_categories`), rather than for average precisions (`on_labelled_categories`).
+        Whether the part is for measures at a threshold, which are about all categories (see
+        `on_all_categories`), rather than for average precisions.
 
     Raises
     ------
@@ -678,8 +678,11 @@ def labelled_part(
     if words:  # categories that are spelt otherwise than those of the plan
         names = plan.all_categories
         words = {w: known_spellings([name], names).get(name, name) for w, name in words.items()}
-    chosen = on_all_categories if at_threshold else on_labelled_categories
-    plan, warnings = chosen(plan, labels, words)
+    plan, chosen = on_labelled_categories(plan, labels, words)
+    warnings = chosen.warnings
+    if at_threshold:
+        plan, of_boxes = on_all_categories(plan, labels, words, chosen.looked_for)
+        warnings += of_boxes
     plan = plan if planned else replace(plan, sizes=None)
     subset = match_labels(labels, plan.found, words)
     if planned and len(subset.images) > np.isin(subset.images, plan.drawn).sum():

@@ -284,7 +284,7 @@ def test_labels_that_show_no_difference_of_counts_leave_one(world, tmp_path):
 
 def test_the_variance_of_a_difference_of_counts_knows_one_image_more():
     """Four of 16 images with 2 objects each, in which both find the same: 1/4 counts as one."""
-    nothing = SampleAccuracy(0.0, np.zeros(4), n_true=8, n_holding=4)
+    nothing = SampleAccuracy(0.0, np.zeros(4), 8, 4, (8.0, 4))
     sample = LabelledSample(np.arange(4), 16)
     (one,) = one_found_by_either(np.array([0.5]), np.array([0.5]), [1.0])
     difference = difference_with_labels(nothing, sample, NOTHING, np.zeros(16), one)
@@ -298,7 +298,7 @@ def test_the_variance_of_a_difference_of_counts_knows_one_image_more():
 def test_images_on_which_two_detectors_are_equal_show_no_variance():
     """Of ten labelled images one differs: .2 / 10 is its part of the mean, of nine it was known."""
     influence = np.array([0.2, *np.zeros(9)])
-    measured = SampleAccuracy(0.02, influence, n_true=20, n_holding=10, n_showing=1)
+    measured = SampleAccuracy(0.02, influence, 20, 10, (20.0, 10), n_showing=1)
     sample, prior = LabelledSample(np.arange(10), 40), VariancePrior(0.01, 1.5)
     found = difference_with_labels(measured, sample, NOTHING, np.zeros(40), prior).labels
     of_mean = 10 / 9 * (0.018**2 + 9 * 0.002**2)  # the sample variance over ten

@@ -223,7 +223,7 @@ def test_frames_of_one_block_count_once_beside_what_is_expected_of_an_image():
     for frames in (1, 5):
         blocks = np.repeat(np.arange(4), frames)
         sample = LabelledSample(np.arange(4 * frames), 40 * frames, clusters=blocks)
-        measured = SampleAccuracy(0.1, influence[blocks], n_true=4 * frames, n_holding=4 * frames)
+        measured = SampleAccuracy(0.1, influence[blocks], 4 * frames, 4 * frames, (4.0, 4))
         none = np.zeros(40 * frames)
         prior = VariancePrior(0.04, 6.0)
         differences.append(difference_with_labels(measured, sample, free, none, prior).labels)

@@ -114,9 +114,9 @@ def test_labels_in_several_words_of_a_category_are_of_one(site, assistance, rest
     )
     assert estimate.recommended == expected.recommended
     assert estimate.per_category == expected.per_category
-    of_plan, warnings = on_labelled_categories(plan, labels_of_plan(in_words, plan, None))
+    of_plan, chosen = on_labelled_categories(plan, labels_of_plan(in_words, plan, None))
     assert of_plan.found.categories == WORDS
-    assert "low: 1 (van)" in warnings[0]
+    assert "low: 1 (van)" in chosen.warnings[0]
 
 
 def test_a_category_was_looked_for_where_all_of_its_words_were(site, assistance):
@@ -187,8 +187,8 @@ def test_a_category_of_images_outside_the_pool_is_not_added(site, assistance):
     ]
     boxes = BoxColumns.of(vans)
     labels = replace(labels, images=(*labels.images, elsewhere), boxes=boxes)
-    plan, warnings = on_labelled_categories(plan_of(site, assistance), labels)
-    assert plan.found.categories == ("car", "bus") and warnings == ()
+    plan, chosen = on_labelled_categories(plan_of(site, assistance), labels)
+    assert plan.found.categories == ("car", "bus") and chosen.warnings == ()
 
 
 @pytest.mark.parametrize(("rest", "added"), [(False, ZERO), (True, UNLIKELY)])
