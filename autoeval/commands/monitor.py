@@ -107,21 +107,21 @@ def show(
     spec = load_estimator(typed["estimator"]).loading_.get("detector")
     names = ("images", "predictions", "detector", "checkpoint", "estimator")
     facts = about(invocation.command_line, spec=spec, **{name: typed[name] for name in names})
-    commands, candidate = label_commands(invocation, monitored), monitored.candidate
+    commands = label_commands(invocation, monitored)
     if json_lines:
         print(lines_of(monitored.to_pandas()), flush=True)
     elif quiet:
         alarms = [f"ALARM: {line}" for line in alarm_lines(monitored)]
-        not_compared = candidate[1] if candidate else ()
+        not_compared = monitored.candidate[1] if monitored.candidate else ()
         lines = [*alarms, *warning_lines((*not_compared, *monitored.warnings))]
         print("\n".join(lines), end="\n" if lines else "", flush=True)
     else:
-        print(monitored_text(monitored, candidate, commands, verbose=verbose), flush=True)
+        print(monitored_text(monitored, commands, verbose=verbose), flush=True)
     pictures: Pictures = {}
     if monitored.pictures:
-        pictures = site_pictures(monitored, MonitorStore(folder), monitored.pictures)
-    page = monitored_page(monitored, candidate, commands, pictures=pictures, about=facts)
-    written = page.write(folder / PAGE, monitored_values(monitored, candidate, facts))
+        pictures = site_pictures(monitored, MonitorStore(folder))
+    page = monitored_page(monitored, commands, pictures=pictures, about=facts)
+    written = page.write(folder / PAGE, monitored_values(monitored, facts))
     written.append(write_table(folder / "windows.parquet", monitored.windows()))
     if prometheus:
         write_text(prometheus, prometheus_text(monitored, finished_s=time.time()))

@@ -41,7 +41,7 @@ from autoeval.model.pair_table import (
     without_boxes,
 )
 from autoeval.model.regression import DEFAULT_METHOD, Regression
-from autoeval.result_base import Result
+from autoeval.result_base import ENDS, Result
 from autoeval.sites.file_looks import unseen_warning
 from autoeval.sites.site import Site
 from autoeval.words import Notice, counted, listed, ordered_warnings
@@ -671,5 +671,5 @@ def bounds(interval: PredictionInterval | None) -> Bounds:
     {'value': 0.0, 'lower': 0.0, 'upper': 0.2}
     """
     if interval is None:
-        return dict.fromkeys(("value", "lower", "upper"), math.nan)
+        return dict.fromkeys(ENDS, math.nan)
     return {"value": interval.value, "lower": interval.lower, "upper": interval.upper}

@@ -71,6 +71,7 @@ from autoeval.monitoring.windows import (
     windows_of,
     without_numbers_as_times,
 )
+from autoeval.result_base import ENDS
 from autoeval.runtime.files import PathLike, plain
 from autoeval.sites.site import Site
 from autoeval.version import __version__
@@ -461,7 +462,7 @@ class SiteWindows:
         nothing, settings = float("nan"), self.shared.settings
         if not len(site):
             return {
-                **dict.fromkeys(("value", "lower", "upper"), nothing),
+                **dict.fromkeys(ENDS, nothing),
                 **{"per_category": {}, "beside": {}, "warnings": [], "scores": [], "unseen": 0.0},
             }
         estimate = self.shared.estimator.predict_site(

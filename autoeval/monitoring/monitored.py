@@ -736,11 +736,10 @@ def history_row(window: Window) -> dict[str, Any]:
     names = ("site", "window", "complete", "baseline", "n_images", "n_unreadable", "n_boxes")
     row = {name: window[name] for name in names}
     row |= {name: pd.Timestamp(window[name]) for name in ("first", "last")}
-    row |= {name: window[name] for name in ("value", "lower", "upper")}
+    row |= {name: window[name] for name in ENDS}
     look = window["look"] or {}
     change = next(iter(look.get("changes", ())), dict.fromkeys(ENDS, np.nan))
-    for name, column in (("value", "change"), ("lower", "change_lower"), ("upper", "change_upper")):
-        row[column] = change[name]
+    row |= {column: change[end] for column, end in zip(CHANGE, ENDS, strict=True)}
     row["p"] = look.get("p", np.nan)
     row |= {name: window["shown"].get(name, np.nan) for name in TESTED}
     for category, ends in window["per_category"].items():

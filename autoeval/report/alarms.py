@@ -17,12 +17,13 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from autoeval.errors import InputError
 from autoeval.monitoring.monitor_store import MonitorStore
-from autoeval.monitoring.monitored import Monitored, MonitoredSite
+from autoeval.monitoring.monitored import CHANGE, Monitored, MonitoredSite
+from autoeval.result_base import ENDS
 from autoeval.runtime.files import plain
 from autoeval.words import masked_address
 
 SENT_FIELDS = (
-    *("name", "window", "value", "lower", "upper", "change", "change_lower", "change_upper"),
+    *("name", "window", *ENDS, *CHANGE),
     *("level", "target", "n_images"),
 )
 DEADLINE_S = 10.0  # from the call to the answer's status, however slowly it comes
@@ -46,7 +47,7 @@ GAUGES = {
 }
 FIELDS = {
     **{"estimate": "value", "estimate_lower": "lower", "estimate_upper": "upper"},
-    **{name: name for name in ("change", "change_lower", "change_upper")},
+    **{name: name for name in CHANGE},
     **{"among_worst": "p_worst", "images": "n_images", "unreadable_images": "n_unreadable"},
 }
 """Field of a `MonitoredSite` for those of `GAUGES` that are one."""

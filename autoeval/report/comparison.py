@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError
 from autoeval.model.calibration import FOUND, LIKELY
 from autoeval.report.page import (
+    NOTHING,
     Block,
     Facts,
     Heading,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 SHOWN = 6  # images, each for two detectors: twelve pictures
 SIDE = 480  # pixels
 STEPS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5)  # between the ticks of a scale of differences
-NOTHING: Mapping[str, str] = MappingProxyType({})
 POINTS = ("difference", "lower", "upper", "label_free", "carried_over")
 
 

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from autoeval.report.fit import (
 )
 from autoeval.report.page import (
     ALL,
+    NOTHING,
     Block,
     Facts,
     Heading,
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
     from autoeval.estimation.estimator import AccuracyEstimator
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
 NOT_IN_FIT = "no-box-over-threshold-in-fit"  # code of the warning, which names the target
 NOT_DEFINED = "not defined, no box is over the threshold"
 WIDEST_TEXT = f"±{100 * WIDEST:.0f} points"

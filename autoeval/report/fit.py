@@ -20,6 +20,7 @@ from autoeval.estimation.protocol import FitResult, HeldOutErrors
 from autoeval.model.pair_table import CATEGORY, category_weights
 from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.page import (
+    NOTHING,
     Block,
     Chart,
     Facts,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.report.scatter import Fitted
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
 SAME = 0.0005  # of accuracies that are printed as one number, or nearly
 PAIR = ("category", "source")
 COUNTS = ("n_images", "n_boxes")

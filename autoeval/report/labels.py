@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from autoeval.report.estimate import (
 from autoeval.report.fit import error_figures
 from autoeval.report.page import (
     ALL,
+    NOTHING,
     Block,
     Chart,
     Facts,
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
 PICTURES = 12
 LISTED = 100  # images from which on their table is folded
 SEVERAL = 2  # categories of a picture

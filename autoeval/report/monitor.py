@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from autoeval.monitoring.monitor_store import CameraImage, MonitorStore
 from autoeval.monitoring.monitored import CHANGE, STATES, Monitored, MonitoredSite
 from autoeval.monitoring.windows import in_time
 from autoeval.report.page import (
+    NOTHING,
     Block,
     Board,
     Facts,
@@ -40,7 +40,6 @@ from autoeval.report.page import (
 from autoeval.result_base import ENDS, JSON_NAMES
 from autoeval.words import Notice, counted, listed, prefixed
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
 SHOWN = 12  # sites on the terminal
 NOTHING_FOUND = "nothing-found"
 MOST_CATEGORIES = 4  # in columns of the terminal; the tables in files have all
@@ -64,18 +63,12 @@ BY_KNOWN = (
     "known less difference, with the interval of the difference. The order of the sites does not "
     "use it"
 )
-Candidate = tuple[pd.DataFrame, tuple[Notice, ...]]
-"""Another detector at these sites, and warnings; see `compare_at_sites`."""
 Pictures = Mapping[str, Sequence[tuple[str, str]]]
 """Data URIs with captions, by site."""
 
 
 def monitored_text(
-    monitored: Monitored,
-    candidate: Candidate | None,
-    label_commands: Mapping[str, str],
-    *,
-    verbose: bool,
+    monitored: Monitored, label_commands: Mapping[str, str], *, verbose: bool
 ) -> str:
     """Return what the terminal shows: alarms, the sites, why they are in their states, warnings.
 
@@ -83,14 +76,12 @@ def monitored_text(
     ----------
     monitored : Monitored
         A run over many sites.
-    candidate : (DataFrame, tuple of Notice) or None
-        Another detector at these sites.
     label_commands : mapping of str to str
         What plans labels of a site with an alarm, by site.
     verbose : bool
         All warnings.
     """
-    sites, n_more = monitored.sites, len(monitored.sites) - SHOWN
+    sites, candidate, n_more = monitored.sites, monitored.candidate, len(monitored.sites) - SHOWN
     unit = find_target(monitored.target).unit
     table = to_terminal(site_rows(monitored).head(SHOWN))
     sites_of: dict[str, list[str]] = {}  # by what is said of them
@@ -106,7 +97,7 @@ def monitored_text(
         f"and {counted(n_more, 'more site')}" if n_more > 0 else "",
         "\n".join(reasons[:SHOWN]),
         "\n".join(commands[:3]),
-        candidate_text(candidate) if candidate else "",
+        candidate_text(candidate[0]) if candidate else "",
         images_text(monitored),
     ]
     # Of the warnings of single sites only that nothing was found: the others are of every
@@ -119,21 +110,17 @@ def monitored_text(
     return result_text(heads, warnings, verbose=verbose)
 
 
-def monitored_values(
-    monitored: Monitored, candidate: Candidate | None, about: Mapping[str, str]
-) -> dict[str, Any]:
+def monitored_values(monitored: Monitored, about: Mapping[str, str]) -> dict[str, Any]:
     """Return the content of ``result.json``.
 
     Parameters
     ----------
     monitored : Monitored
         A run over many sites.
-    candidate : (DataFrame, tuple of Notice) or None
-        Another detector at these sites.
     about : mapping of str to str
         What it is about; see `autoeval.report.page.about`.
     """
-    sites = []
+    sites, candidate = [], monitored.candidate
     for site in monitored.sites:
         values = {
             JSON_NAMES.get(name, name): value
@@ -163,7 +150,6 @@ def monitored_values(
 
 def monitored_page(
     monitored: Monitored,
-    candidate: Candidate | None = None,
     label_commands: Mapping[str, str] = NOTHING,
     *,
     pictures: Pictures,
@@ -173,7 +159,7 @@ def monitored_page(
 
     Parameters
     ----------
-    monitored, candidate, label_commands
+    monitored, label_commands
         See `monitored_text`.
     pictures : mapping of str to sequence of (str, str)
         See `site_pictures`.
@@ -201,8 +187,8 @@ def monitored_page(
         Table("sites", monitored.to_pandas(), on_page=False),
         Table("windows", monitored.windows(), on_page=False),
     ]
-    if candidate:
-        rows, not_compared = candidate
+    if monitored.candidate:
+        rows, not_compared = monitored.candidate
         blocks += [
             Heading("Another detector at these sites"),
             Text(candidate_sentence(rows)),
@@ -287,15 +273,14 @@ def site_rows(monitored: Monitored) -> pd.DataFrame:
     return table
 
 
-def candidate_text(candidate: Candidate) -> str:
+def candidate_text(rows: pd.DataFrame) -> str:
     """Return at which sites another detector would be better, for the terminal.
 
     Parameters
     ----------
-    candidate : (DataFrame, tuple of Notice)
-        Another detector at these sites.
+    rows : DataFrame
+        See `compare_at_sites`.
     """
-    rows, _ = candidate
     lines = [candidate_sentence(rows), candidate_table(rows).text()]
     return "\n".join([*lines, BY_KNOWN] if known_columns(rows) else lines)
 
@@ -343,7 +328,7 @@ def known_columns(rows: pd.DataFrame) -> list[str]:
     return [name for name in OF_KNOWN if name in rows]
 
 
-def site_board(monitored: Monitored, pictures: Pictures = MappingProxyType({})) -> dict[str, Any]:
+def site_board(monitored: Monitored, pictures: Pictures) -> dict[str, Any]:
     """Return what the script of the page draws: all sites, alarms first, then the worst.
 
     A reader can search, sort and open its lines.
@@ -443,9 +428,7 @@ def site_facts(site: MonitoredSite) -> list[str]:
     return [*facts, *site.warnings]
 
 
-def site_pictures(
-    monitored: Monitored, store: MonitorStore, paths: Mapping[str, Path]
-) -> dict[str, list[tuple[str, str]]]:
+def site_pictures(monitored: Monitored, store: MonitorStore) -> dict[str, list[tuple[str, str]]]:
     """Return pictures of the first sites by name, data URIs with captions, for `site_board`.
 
     Each of the first `MOST_PICTURES` / `OF_SITE` sites has its `OF_SITE` latest images that are at
@@ -457,10 +440,8 @@ def site_pictures(
         A run over many sites.
     store : MonitorStore
         With the boxes.
-    paths : mapping of str to Path
-        Where the images lie now, by name.
     """
-    index = store.index()
+    paths, index = monitored.pictures, store.index()
     index = index[(index["unreadable"] == "") & index["kept"] & index["name"].isin(paths)]
     pictures = {}
     for site in monitored.sites[: MOST_PICTURES // OF_SITE]:

@@ -18,6 +18,7 @@ from datetime import datetime
 from functools import cache
 from html import unescape
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 ALL = "all categories"
 PAGE = "report.html"  # in the folder of a result
+NOTHING: Mapping[str, str] = MappingProxyType({})
 MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
 TEMPLATES = Path(__file__).parent / "templates"
 FILES_BESIDE = re.compile(r'<meta name="autoeval-files" content="([^"]*)">')

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from autoeval.accuracy.measures import find_target
 from autoeval.estimation.threshold_choice import (
     COLOURS,
-    ENDS,
     ThresholdChoice,
     draw_measures,
     threshold_text,
@@ -28,6 +26,7 @@ from autoeval.report.page import (
     notice_values,
     result_text,
 )
+from autoeval.result_base import ENDS
 from autoeval.words import Notice
 
 if TYPE_CHECKING:
@@ -89,9 +88,7 @@ def _not_reached(choice: ThresholdChoice) -> str:
     return text
 
 
-def choice_values(
-    choice: ThresholdChoice, about: Mapping[str, str] = MappingProxyType({})
-) -> dict[str, Any]:
+def choice_values(choice: ThresholdChoice, about: Mapping[str, str]) -> dict[str, Any]:
     """Return the content of ``result.json``.
 
     Parameters

@@ -216,6 +216,6 @@ def test_sites_that_are_not_compared_are_in_the_json(world, tmp_path):
     shutil.copytree(world / "of_weak", tmp_path / "sites")
     shutil.copy(world / "of_weak/gate.json", tmp_path / "sites/roof.json")
     monitored = beside(world, tmp_path / "sites", world / "of_strong", tmp_path / "work")
-    values = monitored_values(monitored, monitored.candidate, {})
+    values = monitored_values(monitored, {})
     assert [row["site"] for row in values["candidate"]] == ["gate"]
     assert "roof: no predictions of the candidate" in values["warnings"]

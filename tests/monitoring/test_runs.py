@@ -442,7 +442,7 @@ def test_pictures_are_of_the_latest_images_in_the_order_of_windows(tmp_path):
     given = fake_cameras.estimator(), fake_cameras.detector()
     monitored = autoeval.monitor(*given, images=tmp_path / "images", **options)
     store = MonitorStore(tmp_path / "work")
-    pictures = site_pictures(monitored, store, monitored.pictures)["gate"]
+    pictures = site_pictures(monitored, store)["gate"]
     assert [caption for _, caption in pictures] == [f"gate/{k}.png" for k in range(8, 12)]
 
 

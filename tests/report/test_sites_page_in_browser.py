@@ -84,7 +84,7 @@ def test_changes_are_drawn_against_all_of_the_baseline(monkeypatch):
     for site in now.sites:
         site.history[["change", "change_lower", "change_upper"]] = 0.02, -0.01, 0.05
     monkeypatch.setattr("autoeval.report.monitor.MOST_POINTS", 2 * 3)
-    item = site_board(now)["items"][1]  # of the worst, whose baseline is .10 and .11
+    item = site_board(now, {})["items"][1]  # of the worst, whose baseline is .10 and .11
     assert len(item["times"]) == 3 and not item.get("baseline")
     np.testing.assert_allclose(item["changes"], [[12.5, 9.5, 15.5]] * 3)
 
@@ -94,7 +94,7 @@ def test_changes_are_drawn_against_the_level_that_labels_measured():
     now = seen(2)
     site = replace(now.sites[1], labelled_level=0.5)
     site.history[["change", "change_lower", "change_upper"]] = -0.2, -0.3, -0.1
-    item = site_board(replace(now, sites=(site,)))["items"][0]
+    item = site_board(replace(now, sites=(site,)), {})["items"][0]
     np.testing.assert_allclose(item["changes"], [[30, 20, 40]] * len(item["times"]))
     of_change = site.plot().lines[1]
     np.testing.assert_allclose(of_change.get_ydata(), [30] * len(item["times"]))

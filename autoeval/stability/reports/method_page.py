@@ -39,6 +39,7 @@ from autoeval.report.fit import (
     time_table,
 )
 from autoeval.report.page import (
+    NOTHING,
     Block,
     Chart,
     Facts,
@@ -60,7 +61,6 @@ from autoeval.stability.methods.score_rows import sample_rows
 from autoeval.stability.methods.scored_pass import ScoredSite, UnstableImage
 from autoeval.words import counted
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
 NOBODY: Mapping[str, Estimate] = MappingProxyType({})
 NAMES = {
     "bos": "box stability",
