@@ -23,7 +23,6 @@ from autoeval.api.options import (
     given_boxes_of,
     load_estimator,
     reference_is_for,
-    with_loaded_detector,
 )
 from autoeval.errors import InputError
 from autoeval.words import Notice, listed, prefixed, refuse_given
@@ -196,8 +195,8 @@ def monitor(
             site: labelled_level(level, fitted.target) for site, level in (labelled or {}).items()
         },
     )
-    options = boxes if predictions is not None else with_loaded_detector(fitted, boxes)
-    box_source = given_boxes_of(predictions, options, fitted.loading_.get("detector"))
+    loading = fitted.loading_.get("detector")
+    box_source = given_boxes_of(predictions, boxes, loading, fitted.detector_)
     by_files = isinstance(box_source, Predictions)
     if by_files:
         reason = "is about images that a detector is run on, and --predictions need none of it."

@@ -269,7 +269,10 @@ def load_any_estimator(path: PathLike) -> Any:
 
 
 def given_boxes_of(
-    predictions: Any, options: Mapping[str, Any], loading: Mapping[str, Any] | None = None
+    predictions: Any,
+    options: Mapping[str, Any],
+    loading: Mapping[str, Any] | None = None,
+    loaded: Any = None,
 ) -> Predictions | Detector | None:
     """Return what is given of boxes: files, or the detector to run; None where neither is.
 
@@ -282,6 +285,8 @@ def given_boxes_of(
     loading : mapping, optional
         How the detector of an estimator is loaded, which is run by default; what is given goes
         before.
+    loaded : ImageDetector, optional
+        The same detector, where this process holds it.
 
     Returns
     -------
@@ -316,7 +321,7 @@ def given_boxes_of(
             numbering=options.get("numbering") or "",
         )
     refuse_given(options, "goes with --predictions", OF_FILES)
-    spec = _spec(options, loading)
+    spec = _spec(options, loading, loaded)
     if spec is None:
         refuse_given(options, "goes with --detector", OF_A_RUN)
         return None
@@ -347,9 +352,7 @@ def detector_of_fit(fitted: AccuracyEstimator, options: Mapping[str, Any]) -> An
     loading, loaded = fitted.loading_.get("detector"), fitted.detector_
     if loading is None and loaded is None:  # fitted on files, which is refused where it is read
         return None
-    if loading is None:
-        options = {**options, "detector": loaded}
-    return given_boxes_of(None, options, loading)
+    return given_boxes_of(None, options, loading, loaded)
 
 
 def reference_is_for(fits: Iterable[AccuracyEstimator]) -> list[bool]:
@@ -364,28 +367,6 @@ def reference_is_for(fits: Iterable[AccuracyEstimator]) -> list[bool]:
 
     had_one = [REFERENCE_AP in fitted.rows_ for fitted in fits]
     return had_one if any(had_one) else [True] * len(had_one)
-
-
-def with_loaded_detector(
-    fitted: AccuracyEstimator, options: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """Add the detector that a fit of this process holds, where it is the one that is meant.
-
-    Parameters
-    ----------
-    fitted : AccuracyEstimator
-        The fit, whose detector is run where no boxes are given.
-    options : BoxOptions
-        Returned as they are where they name a detector, or say how it is loaded or that workers
-        run it, which load it themselves; a detector that nobody knows how to load is added in any
-        case.
-    """
-    if fitted.detector_ is None or options.get("detector") is not None:
-        return options
-    anew = any(is_given(options.get(name)) for name in (*OF_A_DETECTOR, "ray"))
-    if anew and fitted.loading_.get("detector") is not None:
-        return options
-    return {**options, "detector": fitted.detector_}
 
 
 def check_names(options: Mapping[str, Any], allowed: type = SiteOptions) -> None:
@@ -465,7 +446,7 @@ def _reference(options: Mapping[str, Any]) -> Any:
     return DetectorSpec(named, checkpoint, device, precision=precision)
 
 
-def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
+def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None, loaded: Any) -> Any:
     """Return how the detector is loaded, the detector or `Detector` itself, or None without any.
 
     Parameters
@@ -474,10 +455,16 @@ def _spec(options: Mapping[str, Any], loading: Mapping[str, Any] | None) -> Any:
         Of which ``detector`` goes before `loading`.
     loading : mapping, optional
         How the detector of an estimator is loaded; options change it.
+    loaded : ImageDetector, optional
+        That detector. It is loaded anew only where options say how, or that workers run it, which
+        load it themselves, and where that is known.
     """
     from autoeval.detectors.detector_spec import DetectorSpec
 
     named = options.get("detector")
+    anew = any(is_given(options.get(name)) for name in (*OF_A_DETECTOR, "ray"))
+    if named is None and not (anew and loading):
+        named = loaded
     if named is not None and not isinstance(named, str | os.PathLike):
         refuse_given(
             options, "is for a detector that is named, and this one is loaded", OF_A_DETECTOR
@@ -661,9 +648,8 @@ def estimate_from_options(
         name: value for name, value in site_options.items() if value or value == 0
     }
     site |= {"categories": options.get("categories"), "score_thr": score_thr, "iou": iou}
-    if predictions is None:
-        options = with_loaded_detector(fitted, options)
-    boxes = given_boxes_of(predictions, options, fitted.loading_.get("detector"))
+    loading = fitted.loading_.get("detector")
+    boxes = given_boxes_of(predictions, options, loading, fitted.detector_)
     images = options.get("images")
     if isinstance(boxes, Predictions):
         refuse_given(options, "is about running a detector, and --predictions need none", ["every"])

@@ -19,6 +19,7 @@ from typing_extensions import Unpack
 from autoeval.accuracy.measures import AP_TARGETS, IOUS
 from autoeval.api.options import (
     HOW_IT_RUNS,
+    OF_A_RUN,
     OF_FILES,
     OF_REFERENCE,
     SiteOptions,
@@ -169,7 +170,6 @@ def _fitted_here(
         Of which those count that are about the detector, or about files, and the categories.
     """
     from autoeval.api.fit_functions import fit
-    from autoeval.api.options import OF_A_RUN, OF_FILES
 
     names = OF_FILES if predictions is not None else (*OF_A_RUN, "reference")
     boxes: Any = {name: value for name, value in site.items() if name in names}

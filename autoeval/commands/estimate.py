@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")  # of a fit, and by default of an estimate
 LABELS = Path("work_dirs/labels")  # of a plan, by default
 N_LABELS = 20  # images that a plan draws by default
-OF_REFERENCE = ("reference_checkpoint", "reference_names")
 OWN = ("estimator", "work_dir", "seed")
 """Options of `label plan` that every printed command of it has of its own."""
 
@@ -101,6 +100,8 @@ def after_fit(invocation: Invocation, folder: Path, *, from_files: bool) -> str:
     from_files : bool
         Whether it read predictions.
     """
+    from autoeval.api.options import OF_REFERENCE
+
     path = folder / ESTIMATOR.name
     # words and numbers of categories are known from the fit, the order of columns is not
     of_files = [
@@ -108,9 +109,7 @@ def after_fit(invocation: Invocation, folder: Path, *, from_files: bool) -> str:
     ]
     boxes = ["--predictions", "NEW.json", *of_files] if from_files else []
     named = ["--estimator", path] if path != ESTIMATOR else []
-    reference = [
-        word for name in ("reference", *OF_REFERENCE) for word in invocation.words.get(name, ())
-    ]
+    reference = [word for name in OF_REFERENCE for word in invocation.words.get(name, ())]
     if reference:
         from autoeval.io.predictions.formats import SUFFIXES
 
