@@ -393,7 +393,7 @@ def calibrated_rows(
     return pd.DataFrame(pairs), calibration
 
 
-def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None) -> list[np.ndarray]:
+def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior) -> list[np.ndarray]:
     """Return the probabilities of the boxes of each set, by calibrations on the other folds.
 
     Where the detector was trained on some of the sets, those are cross-fitted among themselves, and
@@ -403,15 +403,15 @@ def cross_fitted(sets: Sequence[Site], prior: CalibrationPrior | None) -> list[n
     ----------
     sets : sequence of Site
         Labelled sets.
-    prior : CalibrationPrior or None
-        By default that of the panel of detectors for files as they come.
+    prior : CalibrationPrior
+        Of the detector's calibration.
 
     Returns
     -------
     list of ndarray of shape (10, N)
         True-positive probabilities at each IoU threshold, in the order of the sets.
     """
-    home, prior = [site for site in sets if site.trained_here], prior or calibration_prior()
+    home = [site for site in sets if site.trained_here]
     if 0 < len(home) < len(sets):
         calibration, at_home = fit_calibration(home, None, prior), iter(cross_fitted(home, prior))
         return [

@@ -79,10 +79,6 @@ class CategoryScores:
         Index into the categories of its boxes.
     features : sequence of str
         Columns to fill; those that need a reference are left out where the site has none.
-    images : ndarray of shape (m,), int64, optional
-        Images on which the category is scored; by default those on which it is found, by this
-        detector or by the reference: a box is right with a probability over .05 at IoU .5. Equal
-        scores rank in their order.
     probabilities : ndarray of shape (10, N), optional
         Of all boxes, by a calibration that has not seen these labels; by default by that of the
         site.
@@ -97,7 +93,8 @@ class CategoryScores:
         counts by name, and the highest score of its boxes on all images of the site; see
         `nothing_over`.
     images : ndarray of shape (m,), int64
-        As given, or as found.
+        Images on which the category is found, by this detector or by the reference: a box is right
+        with a probability over .05 at IoU .5. Equal scores rank in their order.
     found : bool
         Whether there is such an image; the features are NaN otherwise.
     parts : list of CalibratedFeatures or ReferenceFeatures
@@ -110,27 +107,23 @@ class CategoryScores:
         category: int,
         features: Sequence[str],
         *,
-        images: np.ndarray | None = None,
         probabilities: np.ndarray | None = None,
         counts: bool = True,
     ) -> None:
         boxes, reference = site.boxes, site.reference
         q = None if reference is None else site.reference_right
         rows = boxes.rows_of[category]
-        if images is None:
-            at_half = site.right_at_half if probabilities is None else probabilities[AT_HALF]
-            images = boxes.image[rows[at_half[rows] > FOUND]]
-            if reference is not None and q is not None:
-                reference_rows = reference.rows_of[category]
-                images = np.append(
-                    images, reference.image[reference_rows[q[reference_rows] > FOUND]]
-                )
-            images = np.unique(images)
-            # Of boxes of equal score folds and a reference say different things: they rank by the
-            # ids of their images, as in evaluation, not in the order of a list.
-            if reference is not None or probabilities is not None:
-                ids = [boxes.images[k].image_id for k in images.tolist()]
-                images = images[np.argsort(image_ranks(ids))]
+        at_half = site.right_at_half if probabilities is None else probabilities[AT_HALF]
+        images = boxes.image[rows[at_half[rows] > FOUND]]
+        if reference is not None and q is not None:
+            reference_rows = reference.rows_of[category]
+            images = np.append(images, reference.image[reference_rows[q[reference_rows] > FOUND]])
+        images = np.unique(images)
+        # Of boxes of equal score folds and a reference say different things: they rank by the
+        # ids of their images, as in evaluation, not in the order of a list.
+        if reference is not None or probabilities is not None:
+            ids = [boxes.images[k].image_id for k in images.tolist()]
+            images = images[np.argsort(image_ranks(ids))]
         self.images = images
         self.found = len(images) > 0  # whether any image has a box that may be right
         highest = float(boxes.scores[rows].max(initial=0.0))

@@ -21,7 +21,6 @@ HITS = np.array([False, True, True, False])  # precision 0, 1/2, 2/3, 1/2
     [
         ("101-point", 51 / 101 * 2 / 3),  # up to recall .5
         ("all-point", 2 / 4 * 2 / 3),
-        (None, (1 / 2 + 2 / 3) / 4),
     ],
 )
 def test_by_hand(interpolation, expected):
@@ -29,7 +28,7 @@ def test_by_hand(interpolation, expected):
     assert ap == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("interpolation", ["101-point", "all-point", None])
+@pytest.mark.parametrize("interpolation", ["101-point", "all-point"])
 def test_without_labelled_boxes_it_is_unknown_and_without_detections_zero(interpolation):
     ap = average_precision(
         np.stack([HITS, HITS]), np.ones(4), np.array([0, 2]), interpolation=interpolation
@@ -38,7 +37,7 @@ def test_without_labelled_boxes_it_is_unknown_and_without_detections_zero(interp
     assert average_precision(np.zeros(0), np.zeros(0), 3, interpolation=interpolation) == 0
 
 
-@pytest.mark.parametrize("interpolation", ["101-point", "all-point", None])
+@pytest.mark.parametrize("interpolation", ["101-point", "all-point"])
 def test_an_ignored_detection_counts_as_if_it_were_not_there(interpolation):
     hits, counted = np.array([0, 1, 0, 1]), np.array([0, 1, 1, 1])
     without = average_precision(hits[1:], counted[1:], 3, interpolation=interpolation)
@@ -105,42 +104,41 @@ def test_detections_of_equal_score_are_pooled():
     np.testing.assert_array_equal(apart[0], hits[:, [1, 2, 0]])
 
 
-ALL = "all-point"
 STEP = 1e-5
 
 
-def derivative(boxes, image, weights, interpolated):
+def all_point(ranked):
+    n_true = ranked.n_true.sum()
+    return average_precision(ranked.hits, ranked.counted, n_true, interpolation="all-point")
+
+
+def derivative(boxes, image, weights):
     """Central difference of the average precision by the weight of one image."""
     ends = []
     for sign in (1, -1):
         moved = weights.copy()
         moved[image] += sign * STEP
-        ends.append(boxes.average_precision(moved, interpolation=ALL if interpolated else None))
+        ends.append(all_point(boxes.weighted(moved)))
     return (ends[0] - ends[1]) / (2 * STEP) * weights.sum()
 
 
-@pytest.mark.parametrize(
-    ("interpolated", "weighted"),
-    # With equal weights boxes tie for the highest precision, and its derivative has two sides.
-    [(False, False), (False, True), (True, True)],
-)
-def test_the_influence_is_the_derivative_by_the_weight_of_an_image(interpolated, weighted):
+def test_the_influence_is_the_derivative_by_the_weight_of_an_image():
+    """With equal weights boxes tie for the highest precision, and its derivative has two sides."""
     boxes = random_ranking(0, ignored=0.1)
-    weights = np.random.default_rng(1).uniform(0.5, 2, 40) if weighted else np.ones(40)
-    influence = influence_function(boxes, weights, interpolated=interpolated)
+    weights = np.random.default_rng(1).uniform(0.5, 2, 40)
+    influence = influence_function(boxes, weights)
     for image in range(0, len(boxes.n_true), 7):
-        expected = derivative(boxes, image, weights, interpolated)
+        expected = derivative(boxes, image, weights)
         assert influence[:, image] == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("interpolated", [False, True])
-def test_soft_labels_have_the_same_derivative(interpolated):
+def test_soft_labels_have_the_same_derivative():
     rng = np.random.default_rng(3)
     image = rng.integers(0, 20, 200)
     right = np.sort(rng.random((10, 200)), axis=0)[::-1]
     boxes = RankedDetections.of(rng.random(200), image, right, rng.uniform(3, 8, 20))
-    influence = influence_function(boxes, interpolated=interpolated)
-    expected = derivative(boxes, 4, np.ones(20), interpolated)
+    influence = influence_function(boxes)
+    expected = derivative(boxes, 4, np.ones(20))
     assert influence[:, 4] == pytest.approx(expected, abs=1e-6)
 
 
@@ -172,12 +170,11 @@ def test_precision_by_hand():
     boxes = RankedDetections(
         np.array([0, 1, 1]), np.array([[1.0, 0, 1]]), np.ones((1, 3)), np.ones(2)
     )
-    plain = boxes.average_precision(interpolation=None)
-    assert plain == pytest.approx((1 + 2 / 3) / 2)
+    assert all_point(boxes) == pytest.approx((1 + 2 / 3) / 2)
     # IF of image 0 by the formula: N/G = 1; its box: t P + t A - C - AP g.
     above = 1 / 1 + 1 / 3  # A: t / D over the right boxes at or below
     loss = 1 / 1 + 2 / 9  # C: t T / D^2
-    influence = influence_function(boxes, interpolated=False)[0, 0]
+    influence = influence_function(boxes)[0, 0]
     assert influence == pytest.approx(1 + above - loss - 5 / 6)
     assert boxes.average_precision()[0] == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
 
@@ -196,12 +193,12 @@ def test_without_boxes_the_precision_is_zero():
 
 def test_the_mean_influence_is_the_first_order_error_of_a_sample():
     boxes = random_ranking(8, n_images=400)
-    whole, rng = boxes.average_precision(interpolation=ALL), np.random.default_rng(0)
+    whole, rng = all_point(boxes), np.random.default_rng(0)
     influence = influence_function(boxes)
     errors, first_order = [], []
     for _ in range(60):
         images = rng.choice(400, 100, replace=False)
-        few = boxes.take(images).average_precision(interpolation=ALL)
+        few = all_point(boxes.take(images))
         errors.append(few.mean() - whole.mean())
         first_order.append(influence[:, images].mean())
     assert np.corrcoef(errors, first_order)[0, 1] > 0.97

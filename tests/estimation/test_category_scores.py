@@ -52,14 +52,14 @@ def features_of(found, category, images, area=200 * 200):
 @pytest.mark.parametrize("category", [0, 3])
 def test_the_features_of_a_category_are_those_of_its_boxes_on_these_images(category, images):
     found = random_found(2)
-    boxes = Site(found, calibration=USUAL)
-    ours = CategoryScores(boxes, category, FEATURES, images=np.array(images))
+    boxes = Site(found.on_images(images), calibration=USUAL)
+    ours = CategoryScores(boxes, category, FEATURES)
     expected = features_of(found, category, images)
     row = {name: value for name, value in ours.row.items() if name in FEATURES}
     assert row == pytest.approx(expected.values, abs=1e-12)
     times = resampled_counts(len(images), resamples=4, seed=1)
     drawn = expected.resample(times)
-    for name, values in ours.parts[0].resample(times).items():
+    for name, values in ours.parts[0].resample(times[:, ours.images]).items():
         np.testing.assert_allclose(values, drawn[name], atol=1e-12)
 
 
@@ -68,7 +68,8 @@ def test_calibrated_scores_of_images_drawn_again_are_those_of_images_that_are_th
     found = random_found(2)
     boxes = Site(found, calibration=USUAL)
     times = resampled_counts(N_IMAGES, resamples=40, seed=1)
-    ours = CategoryScores(boxes, 0, FEATURES, images=np.arange(N_IMAGES)).parts[0].resample(times)
+    scores = CategoryScores(boxes, 0, FEATURES)
+    ours = scores.parts[0].resample(times[:, scores.images])
     drawn = [np.repeat(np.arange(N_IMAGES), counts) for counts in times]
     again = pd.DataFrame([features_of(found, 0, images).values for images in drawn])
     for name in ("likely_share", "box_size"):
@@ -80,7 +81,7 @@ def test_calibrated_scores_of_images_drawn_again_are_those_of_images_that_are_th
 def test_nothing_found(found):
     empty = found.where(np.zeros(len(found), bool))
     boxes = Site(empty, calibration=USUAL)
-    row = CategoryScores(boxes, 0, FEATURES, images=np.arange(N_IMAGES)).row
+    row = CategoryScores(boxes, 0, FEATURES).row
     assert np.isnan([row[name] for name in FEATURES]).all()
     values = values_of(pd.DataFrame([row]), FEATURES)  # as the regression reads it
     np.testing.assert_array_equal(values, [[0, 0, -1.8]])
@@ -93,7 +94,7 @@ def test_a_column_that_is_no_feature(found):
 
 def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
     boxes = Site(found, calibration=USUAL)
-    row = CategoryScores(boxes, 0, LABELLED_FEATURES, images=np.arange(3)).row
+    row = CategoryScores(boxes, 0, LABELLED_FEATURES).row
     of_site = {"category", "n_images", "n_found", "highest_score", "expected_counts"}
     assert set(row) == {*of_site, *FEATURES}
 

@@ -25,7 +25,7 @@ from autoeval.model.pair_table import category_weights, with_target
 from autoeval.model.regression import Regression, draw_sites
 from autoeval.report.estimate import estimate_head, estimate_row, other_target_lines
 from autoeval.sites.site import Site
-from tests.made_sites import N_IMAGES, random_found, truth_from
+from tests.made_sites import random_found, truth_from
 
 
 def labelled(name, seed, **options):
@@ -75,7 +75,7 @@ def test_a_category_of_a_labelled_set_is_counted_on_the_images_that_hold_it():
 def scored(estimator, site, names):
     boxes = Site(site.boxes, calibration=estimator.calibration_)
     features = [f"expected_{name}" for name in names]
-    every = [CategoryScores(boxes, k, features, images=np.arange(N_IMAGES)) for k in range(5)]
+    every = [CategoryScores(boxes, k, features) for k in range(5)]
     return features, every
 
 
@@ -96,16 +96,16 @@ def test_scores_are_ratios_of_expected_counts_on_both_ways(estimator, site):
 def test_scores_of_images_drawn_again_are_those_of_the_images_repeated(estimator, site):
     names = points_at(0.4)
     features, (car, *_) = scored(estimator, site, names)
-    counts = np.random.default_rng(0).integers(0, 3, (2, N_IMAGES))
+    counts = np.random.default_rng(0).integers(0, 3, (2, len(car.images)))
     score = car.parts[0]
-    drawn, once = score.resample(counts), score.resample(np.ones((1, N_IMAGES), int))
+    drawn, once = score.resample(counts), score.resample(np.ones((1, len(car.images)), int))
     for feature in features:
         assert once[feature][0] == pytest.approx(car.row[feature])
     found = site.boxes
     for feature, measure in zip(features, ("precision", "recall", "f1"), strict=True):
         per_image = image_counts(score.ranking, 0.4)
         shown = np.unique(found.image[found.label == 0])
-        shown = [k for k in shown if k in score.images]
+        shown = [k for k in shown if k in car.images[score.images]]
         assert per_image.shape[1] == len(shown)
         for times, value in zip(counts, drawn[feature], strict=True):
             repeated = np.repeat(per_image, times[score.images], axis=1)
