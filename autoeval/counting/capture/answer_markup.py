@@ -26,7 +26,7 @@ _OF_KIND = _COUNT_KEYS[-1]  # "num_red", "apple_count": several of them are no w
 _NUMBER_OF = r"(?:num(?:ber)?[_ ]?(?:of[_ ])?|n[_ ])?"
 _BOUND = r"(?:(?:min|max)(?:imum)?|lower|upper)(?:[_ ]\w+)?"
 _BESIDE = (
-    rf"confidence|probability|score|width|height|id|index|{_NUMBER_OF}(?:rows?|columns?|cols?|images?|"
+    rf"confidence|probability|score|width|height|id|index|code|status|error|{_NUMBER_OF}(?:rows?|columns?|cols?|images?|"
     rf"questions?)(?:[_ ]?(?:count|number|num|id))?|{_BOUND}|\w*[_ ]per[_ ]\w+|"
     r"\w*(?:visible|hidden|occluded)\w*"
 )
@@ -253,7 +253,8 @@ def _said(value: Any, *, hidden: bool = False) -> tuple[str | None, int | None]:
             return f"{FINAL}{numbers[0]}", None
         bounds = [key for key in value if re.fullmatch(_BOUND, str(key), _FLAGS)]
         several = max(len(numbers), len(bounds)) > 1
-        return (FINAL + "unknown", None) if several else (None, None)
+        failed = {"error", "code"} & {str(key).lower() for key in value}  # of a server, not a count
+        return (FINAL + "unknown", None) if several or failed else (None, None)
     if all(isinstance(entry, (int, float)) for entry in value):
         if not value:
             return None, 0

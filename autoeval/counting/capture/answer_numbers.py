@@ -91,6 +91,10 @@ _DIGITS = (
     rf"|(?<!\d\s)\d{{1,3}}(?:{_SPACE}\d{{3}})+(?![\d,])(?!\s\d)"
     r"|\d{1,3}(?:\.\d{3}){2,}(?!\d)|(?<!,)\d{1,3},\d{1,2}(?![\d,])|\d{1,15}(?:\.\d{1,12})?)(?!\d)"
 )
+_REST = (  # "2 hundred and 50", "2 thousand 300"
+    r"(?:(?<=hundred)(?:\s+and)?\s+\d{1,2}|(?<=thousand)(?:\s+and)?\s+\d{1,3})\b"
+    r"(?!\s*(?:[.,%]\d|%|(?:hundred|thousand|million)\b))"
+)
 _ISH = r"(?:-?ish\b)?"
 _ATTACHED = (  # of digits: ordinals, decades, units
     r"(?:st|nd|rd|th|s|px|cm|mm|m|km|in|ft|deg|fps|mp|ms|h|kg|g|d|pt|pts|am|pm)\b"
@@ -126,7 +130,8 @@ _MEASURE = (
 _ABOUT = r"(?:(?:of|is|was|are|about|around|approximately|roughly|nearly|almost|every|by|:|=)\s*)*"
 _LABELLED = (
     r"\b(?:step|row|column|col|line|figure|fig|image|picture|photo|table|page|no\.|question|layer|"
-    r"level|section|option|version|panel|frame|attempt|case|part|example)"
+    r"level|section|option|version|panel|frame|attempt|case|part|example|"
+    r"(?:error|status)(?:\s+code)?|http)"
 )
 _LABEL = (
     r"(?!(?:image|figure|picture|photo|question|count|total|answer|about|around|are|see|have|only|"
@@ -145,7 +150,7 @@ _NUMBERS = (  # that say something else than how many objects there are
     rf"#\s?{N}",
     rf"\b(?:rows|columns|layers|lines|groups)\s+{_HOLDS}\s+{N}(?:\s*,\s*{N})*(?:,?\s*and\s+{N})+",
     rf"\bso\s+far\b[^.;]{{0,40}}?{N}|{N}[^.;]{{0,30}}?\bso\s+far\b",
-    rf"\b(?:off|wrong|differs?|out|var(?:y|ies))\s+by\s+(?:about\s+|one\s+or\s+)?{N}(?:\s+(?:or|to)\s+{N})?|\b(?:within|error\s+of)\s+{N}",
+    rf"\b(?:off|wrong|differs?|out|var(?:y|ies))\s+by\s+(?:about\s+|one\s+or\s+)?{N}(?:\s+(?:or|to)\s+{N})?|\b(?:within|error\s+of|uncertainty\s+of)\s+{N}",
     rf"(?:\bbetween\s+{N}\s+and\s+{N}|{N}\s*(?:[-–—~]|to)\s*{N})\s*{_UNIT_WORD}",
     rf"{N}(?:\s*(?:×|by|times|multiplied\s+by)\s*{N})+",
     rf"{N}\s*[-\s]\s*{_DIFFERENT}(?:{_UNIT_WORD})(?:\s+(?:of|with|by|containing)\s+{N}"
@@ -216,8 +221,12 @@ _UNCOUNTED = (  # what is not there need not be what is counted
     r"(?:image|picture|photo|photograph|attachment|file|doubt|way|need|reason|indication|evidence|"
     r"information|sign|pattern|box|occlusion|obstruction|overlap|gap|exact|clear|exception|"
     r"answer|number|count|estimate|idea|point|problem|limit|change|difference|longer|matter|space|room|"
-    r"text|label|context|detail|guarantee|certainty|other|more|additional|further|extra|partial)"
+    r"text|label|context|detail|guarantee|certainty|other|more|additional|further|extra|partial|"
+    r"access|abilit(?:y|ie)|capabilit(?:y|ie)|vision|permission|input|content|data|result|response|"
+    r"comment|clue|question|thank|worrie)"
 )
+_NO_OF_SPANISH = r"(?:se|es|lo|la|me|sé|puedo|podemos|tengo|veo|creo|estoy)\b"  # is "not"
+_UNSHOWN = rf"\s+(?:(?:attached|uploaded|provided|visual|actual)\s+)?{_UNCOUNTED}s?\b"
 _NOT = r"(?:\b(?:not|cannot|never|hardly)\b|n['’]t\b)"
 _BEING = r"(?:is|are|was|were|be|been|to|can|could|appears?|seems?|not|at\s+all|\w+ly)\b"
 _THERE = (  # not so "none overlap" and "none are broken", which say nothing of how many there are
@@ -232,14 +241,14 @@ _AT_ALL = (  # not so "no one in the water", beside others on the beach
 )
 _NOTHING = (
     rf"\bnone\s+of\s+(?:the|these|those)\s+{N}\s+\w+|\bof\s+(?:the|these|those)\s+{N}\s+\w+,?\s+none\b",
-    rf"\b(?:no|zero)\s+(?!{_UNCOUNTED}s?\b)(?!one\b|{N}|,)(?P<noun>[a-z][\w'-]*(?:\s+[a-z][\w'-]*){{0,2}}?)"
+    rf"\b(?:no|zero)\s+(?!{_UNCOUNTED}s?\b|{_NO_OF_SPANISH})(?!one\b|{N}|,)(?P<noun>[a-z][\w'-]*(?:\s+[a-z][\w'-]*){{0,2}}?)"
     r"(?=\s+(?:in|on|at|are|is|were|was|can|could|here|there|visible|present|shown|to|behind|"
     r"found|detected|of\s+this|that|which|within|and|or|match\w*|fit|meet|appear|exist|remain|seem|do|whatsoever|among\w*|anywhere)\b|\s*[.,;:!)]|\s*$)",
     rf"(?:{_NOT}|\bunable\b|\bfail(?:s|ed)?\b)(?:\s+(?!but\b|how\b)[\w'’]+){{0,6}}?\s+"
     r"(?:any\s+of\s+(?:the|these|those)\s+|any\b|a\s+single\b|even\s+one\b)"
-    rf"(?!\s+(?:{_UNCOUNTED})s?\b)(?:\s+(?P<noun>[a-z][\w'-]*))?",
+    rf"(?!{_UNSHOWN})(?:\s+(?P<noun>[a-z][\w'-]*))?",
     r"\bthere(?:\s+(?:are|is|were)|['’]s)\s+(?:none|nothing)\b(?!\s+(?:else|unusual))",
-    r"^\W*(?:no\b\W+)?(?:none|nothing|nil)\b(?!\s+of\s+(?:the\s+)?(?:above|this|that))"
+    r"^\W*(?:no\b\W+)?(?:none|nothing|nil)\b(?!\s+of\s+(?:the\s+)?(?:above|options|this|that))"
     rf"(?=(?:\s+of\s+(?:the|these|those|them)\b(?:\s+[a-z]+s\b)?)?(?:\s+{_BEING})*"
     rf"(?:\s+{_THERE}|(?<=are)\s+[a-z]+s\W*$|\W*$|\s*[^\w\s]))",
     r"(?::|=|\b(?:is|are|was|were|be|hides?|covers?))\W*(?:none|nil)\b",
@@ -252,7 +261,7 @@ _NOTHING = (
     r"\b(?:is|are)\s+absent\b|\blacks?\s+(?:any\s+)?(?P<noun>[a-z]+s)\b",
     r"\b(?:does|do)(?:n['’]t|\s+not)\s+(?:appear|exist)\b(?!\s+to)",
     r"\bneither\b[^.]*\bnor\b",
-    r"\b(?:is|are|was|were)(?:n['’]t|\s+not)\s+(?:any\b|present\b|(?:visible|shown|depicted|seen|found|"
+    rf"\b(?:is|are|was|were)(?:n['’]t|\s+not)\s+(?:any\b(?!{_UNSHOWN})|present\b|(?:visible|shown|depicted|seen|found|"
     r"there)\b(?=\s+in\s+(?:this|the)|\W*$)|in\s+(?:this|the)\s+(?:image|picture|photo))",
     r"\b(?:does|do|did)(?:n['’]t|\s+not)\s+(?:contain|show|include|have|depict|feature|"
     r"display|see|find|spot|observe|detect|notice)\s+(?P<noun>(?!all\b|any\b|enough\b|this\b)[a-z]+s)\b",
@@ -500,7 +509,7 @@ def mark_numbers(text: str) -> tuple[str, list[float]]:
     text = re.sub(_NO_COUNT, lambda match: " " * len(match[0]), text, flags=_FLAGS)
     numeral = (
         rf"(?P<digits>{_DIGITS})(?:{_ISH})(?:(?P<attached>{_ATTACHED})"
-        r"|(?P<scale>\s*(?:hundred|thousand|million|dozen)s?\b|k\b)?(?P<rest>(?<=hundred)\s+and\s+\d{1,2}\b)?)"
+        rf"|(?P<scale>\s*(?:hundred|thousand|million|dozen)s?\b|k\b)?(?P<rest>{_REST})?)"
     )
     text = re.sub(numeral, lambda m: " " if m["attached"] else digits(m), text, flags=_FLAGS)
     text = re.sub(_DOZENS, dozens, text, flags=_FLAGS)

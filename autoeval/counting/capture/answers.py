@@ -83,6 +83,13 @@ _REFUSAL = (
     r"|\b(?:un|in)determin\w+\b|\btoo\s+many\s+to\s+count\b|\bno\s+(?:image|picture|photo)\b"
     r"|\bdepends\s+on\b|\b(?:unclear|need\s+(?:a\s+clearer|to\s+see))\b"
 )
+_NO_IMAGE = (  # nothing can be seen of it, which is no count of 0: "since no image was attached"
+    r"(?<!in\sthe\s)(?<!in\sthis\s)\b(?:image|picture|photo|file)s?\s+(?:(?:is|was|were|has|have|did|does|could|can)\s*(?:not|n['’]t)\s+"
+    r"(?:be\s+|been\s+)?(?:load(?:ed)?|attached|provided|displayed|uploaded|visible|available|accessible|seen)"
+    r"|(?:is|was|were|seems)\s+(?:missing|unavailable|inaccessible|corrupt\w*))\b"
+    r"|\bno\s+(?:image|picture|photo|file)s?\s+(?:(?:is|was|were|has|have|been|being)\s+)*"
+    r"(?:given|provided|attached|uploaded|available|shared|received)\b"
+)
 _OFFER = (
     r"\b(?:let\s+me\s+know|would\s+you\s+like|feel\s+free|for\s+example|if\s+you\s+(?:want|need|wish|like)|"
     r"I\s+(?:can|could)\s+(?:also\s+)?(?:help|count))\b"
@@ -137,7 +144,7 @@ _SOME = (  # "12 eggs. Two are brown"
     r"\W*(?:(?:of|among)\s+(?:these|those|them)\W+)?(?:(?:only|just|about|at\s+least|the\s+other)\s+)?"
     rf"{N}\s+"
     r"(?:of\s+(?:these|those|them)\s+)?"
-    r"(?:are|were|have|appear|look|seem|(?P<one>is|was|has|appears|looks|seems))\b"
+    r"(?:are|were|have|appear|look|seem|may|might|could|(?P<one>is|was|has|appears|looks|seems))\b"
 )
 _WITH = r"\bwith\s+(?:(?:about|only|just)\s+)?$"
 _SO_MANY_WITH = r"\s+(?:being\b|(?:\w+\s+)?ones\b|[a-z]+(?<!s)\W*$)"  # "12 eggs, with 2 brown"
@@ -384,7 +391,9 @@ def _choose(sentence: _Sentence) -> _Choice | None:
     mentions = [m for m in mentions if sentence.text[m.start : m.end].strip()]
     level = sentence.cue
     refused = re.search(_REFUSAL, sentence.text, _FLAGS)
-    if level > 1 and refused and any(mention.value != 0 for mention in mentions):
+    if re.search(_NO_IMAGE, sentence.text, _FLAGS) or (
+        level > 1 and refused and any(mention.value != 0 for mention in mentions)
+    ):
         return _Choice(_REFUSED, mentions[-1], sentence)
     cues = [*re.finditer(_CUES[level], sentence.text, _FLAGS)] if level < _LAST else []
     if level == _LAST - 1 and "=" not in sentence.text:
@@ -436,7 +445,7 @@ def _without_cue(sentence: _Sentence, mentions: Sequence[Mention]) -> Mention:
             return Mention(last.start, last.end, None)  # two kinds that nobody added
         clauses = (text[kept[-2].end : last.start], text[last.end :])
         if all(re.match(_DOING, part, _FLAGS) for part in clauses) and between.rstrip().endswith(
-            "and"
+            ("and", ",")
         ):
             return Mention(last.start, last.end, None)  # "3 are flying and 17 are standing"
     return last

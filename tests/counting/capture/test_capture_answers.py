@@ -154,6 +154,51 @@ def test_rare_forms_are_read(answer, expected):
     assert extract_count(answer).value == expected
 
 
+NO_COUNT = [  # of a model or a server that saw nothing: neither 0 nor the number of the error
+    *("I don't have access to images", "I have no access to the image.", "No visual input."),
+    *("I have no ability to see images.", "There isn't any image attached.", "No comment."),
+    *("I do not see any attached image.", "The image is not visible.", "None of the options."),
+    *("I cannot see any objects because the image is missing.", "No response.", "No thanks."),
+    *("Nothing is visible because the image did not load.", "No puedo contar.", "No se puede ver."),
+    *("Error 404", "HTTP 429", '{"error": {"code": 429, "message": "limit"}}', "No lo sé."),
+]
+
+
+@pytest.mark.parametrize("answer", NO_COUNT)
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_refusal_is_no_count_of_zero(answer, hidden):
+    assert extract_count(answer, hidden=hidden).value is None
+
+
+OF_NONE = [
+    *("No apples.", "No hay manzanas", "I don't see any apples.", "There aren't any apples."),
+    *("The dogs in the image were not visible.", "I can't see any visible apples in the image."),
+    '{"status": "ok", "apples": 0}',
+]
+
+
+@pytest.mark.parametrize("answer", OF_NONE)
+def test_a_count_of_zero_is_no_refusal(answer):
+    assert extract_count(answer).value == 0
+
+
+OF_SOME = [
+    ("42 birds. 3 may be statues.", 42),
+    ("42 birds, though 3 could be statues.", 42),
+    ("10 birds. 12 could be right.", 12),
+    ("Ten are blue, two are red.", None),
+    ("There are 350 people, with an uncertainty of 50.", 350),
+    ("2 hundred 50", 250),
+    ("2 thousand 300 people", 2300),
+    ("2 thousand, 30 of them hidden", 2000),
+]
+
+
+@pytest.mark.parametrize(("answer", "expected"), OF_SOME)
+def test_a_number_of_some_or_of_an_error_is_not_of_all(answer, expected):
+    assert extract_count(answer).value == expected
+
+
 OF_HIDDEN = [  # with what is read where all objects are asked for
     ("12 in total. 9 are visible, so 3 are hidden.", 3, 12),
     ("9 circles are visible and 3 hidden, for a total of 12.", 3, 12),
