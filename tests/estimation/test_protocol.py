@@ -83,6 +83,19 @@ def test_repeats_are_fitted_one_by_one_and_spread_is_reported():
     assert (result.per_source["std"] > 0).all()
 
 
+@pytest.mark.parametrize("method", ["bos", "constant", "bayes"])
+def test_sources_with_fewer_repeats_than_others_are_refused(method):
+    """NumPy said that the shape of a sequence is inhomogeneous."""
+    table = make_table({**WORLDS, "d": 0.5}, repeats=3)
+    for source in ("a", "c"):
+        fewer = table[(table["source"] != source) | (table["repeat"] < 2)]
+        with pytest.raises(InputError, match="dropout repeats of every source"):
+            leave_one_source_out(fewer, method)
+    by_group = dict.fromkeys("abcd", table) | {"d": table[table["repeat"] < 2]}
+    with pytest.raises(InputError, match="dropout repeats of every source"):
+        leave_one_source_out(table, method, by_group=by_group)
+
+
 def test_a_source_without_an_estimate_counts_as_the_constants_error():
     table = make_table(WORLDS)
     own = (table["source"] == "c") & (table["kind"] == "seed")

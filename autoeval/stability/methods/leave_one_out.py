@@ -24,12 +24,14 @@ from autoeval.stability.methods.score_rows import (
     groups_of,
     of_labelled_sources,
     sample_rows,
+    seed_rows,
 )
 from autoeval.stability.methods.source_regression import (
     AnyRegression,
     PublishedEstimate,
     make_regression,
 )
+from autoeval.words import listed
 
 
 def leave_one_source_out(
@@ -62,7 +64,8 @@ def leave_one_source_out(
     Raises
     ------
     InputError
-        If there are fewer than `MIN_SOURCES` groups, or the table lacks what the method reads.
+        If there are fewer than `MIN_SOURCES` groups, some sources have more repeats than others, or
+        the table lacks what the method reads.
     """
     table = of_labelled_sources(table, target)
     names = sources(table)
@@ -74,6 +77,7 @@ def leave_one_source_out(
             f"but got {len(different)} ({', '.join(different)}). Add labelled seed sets of other "
             "origin."
         )
+    _check_repeats([table, *(by_group or {}).values()], names)
     held_out: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
         for rest, left_out in leave_one_group_out(table["source"].map(group_of)):
@@ -96,6 +100,17 @@ def leave_one_source_out(
     by_repeat = np.mean([held_out[name][1] for name in names], axis=0)
     correlation = _correlation(table, method, target) if by_group is None else {}
     return LeaveOneSourceOut(method, target, per_source, by_repeat, correlation)
+
+
+def _check_repeats(tables: Sequence[pd.DataFrame], names: Sequence[str]) -> None:
+    """Refuse score tables in which some of these sources have more repeats than others."""
+    repeats = [seed_rows(table).groupby("source")["repeat"].nunique()[names] for table in tables]
+    n_repeats = {f"{n} of {name}" for of_table in repeats for name, n in of_table.items()}
+    if len({n for of_table in repeats for n in of_table}) > 1:
+        raise InputError(
+            "Expected the same number of dropout repeats of every source but got "
+            f"{listed(sorted(n_repeats))}: leave out the repeats that not all of them have."
+        )
 
 
 def _held_out(
