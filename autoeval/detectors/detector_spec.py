@@ -15,6 +15,7 @@ from typing_extensions import Self
 from autoeval.detections import FRAMEWORK, check_precision
 from autoeval.errors import InputError
 from autoeval.io.predictions.category_words import read_names
+from autoeval.runtime.files import YAML
 from autoeval.runtime.python_file import digest_of, folder_modules
 from autoeval.words import listed
 
@@ -260,7 +261,7 @@ def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
     InputError
         If it cannot be read, has none, or one twice, or its numbers are not those from 0 on.
     """
-    if Path(path).suffix.lower() in (".yaml", ".yml", ".json"):
+    if Path(path).suffix.lower() in (*YAML, ".json"):
         numbered = read_names(path)
         lines = [numbered.get(str(k), "") for k in range(len(numbered))]
         if "" in lines:

@@ -32,7 +32,7 @@ from autoeval.io.image_identity import (
     normal_id,
     normal_name,
 )
-from autoeval.runtime.files import MALFORMED, BadItems, PathLike, is_json, read_json
+from autoeval.runtime.files import MALFORMED, YAML, BadItems, PathLike, is_json, read_json
 from autoeval.words import Notice, listed, printable
 
 _JSON = re.compile(r'[\[{]\s*(["\[{]|$)').match  # "[1] a.jpg" and "{id}.jpg" are names of files
@@ -334,7 +334,7 @@ def listed_names(source: PathLike) -> list[str]:
         For a file that is missing, no text in UTF-8, a table, JSON, or a ``data.yaml``.
     """
     path = Path(source)
-    if path.suffix in (".yaml", ".yml"):
+    if suffix_of(path.name) in YAML:
         raise InputError(
             f"{path} describes a data set and lists no images. Expected the folder of the images, "
             "such as the one that it names as val, a COCO JSON file, or a text file with a file "

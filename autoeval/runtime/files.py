@@ -32,6 +32,8 @@ PathLike = str | os.PathLike[str]
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet runs
 GZIP = b"\x1f\x8b"
 JSON = (".json", ".json.gz")
+YAML = (".yaml", ".yml")
+"""Ends of the names of YAML files, in lower case."""
 MOST_BAD = 0.5
 NAMED = 3
 MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)

@@ -255,10 +255,11 @@ def test_lists_of_names(tmp_path):
     with pytest.raises(InputError, match="twice"):
         read_image_list(path)
     path.write_text("file_name,width,height\na/1.jpg,640,480\n")
-    data = tmp_path / "data.yaml"
-    data.write_text("path: .\nval: images/val\nnames: [car]\n")
-    with pytest.raises(InputError, match="describes a data set"):
-        read_image_list(data)
+    for name in ("data.yaml", "DATA.YAML"):
+        data = tmp_path / name
+        data.write_text("path: .\nval: images/val\nnames: [car]\n")
+        with pytest.raises(InputError, match="describes a data set"):
+            read_image_list(data)
     with pytest.raises(InputError, match="is a table"):
         read_image_list(path)
     for indent in (None, 1):

@@ -37,7 +37,7 @@ from autoeval.io.labels.pairing import (
     pair_up,
     without_size,
 )
-from autoeval.runtime.files import BadItems, read_yaml
+from autoeval.runtime.files import YAML, BadItems, read_yaml
 from autoeval.words import Notice, listed, printable
 
 NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels", "names.txt")
@@ -92,7 +92,7 @@ def find_names(folder: Path) -> YoloNames:
         If they are malformed, or YAML files of one folder have other names.
     """
     for place in (folder, folder / "labels", *folder.absolute().parents[:2]):
-        paths = sorted([*place.glob("*.yaml"), *place.glob("*.yml")])
+        paths = sorted(path for path in place.glob("*") if suffix_of(path.name) in YAML)
         names_by_file = {path: names for path in paths if (names := _from_yaml(path))}
         first = next(iter(names_by_file.values()), None)
         if any(names != first for names in names_by_file.values()):
@@ -359,7 +359,7 @@ def _words_by_number(names: YoloNames, boxes: list[LabelledBox]) -> dict[int, st
 def _recognises(path: Path) -> bool:
     """Whether a path is a YAML file, or a folder with a text file whose first line is a label."""
     if path.is_file():
-        return path.suffix in (".yaml", ".yml")
+        return suffix_of(path.name) in YAML
     texts = (path / name for name in walk(path) if name.lower().endswith(".txt"))
     return any(file.name not in _NO_LABELS and _looks_right(file) for file in texts)
 

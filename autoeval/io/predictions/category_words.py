@@ -27,7 +27,7 @@ from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.image_identity import normal_id
 from autoeval.io.labels.content import SEPARATORS, LabelSet, renamed
-from autoeval.runtime.files import PathLike, name_of, read_json, read_yaml
+from autoeval.runtime.files import YAML, PathLike, name_of, read_json, read_yaml
 from autoeval.words import Notice, listed
 
 LABELS = "labels"
@@ -399,7 +399,7 @@ def read_names(given: Mapping[Any, str] | Sequence[str] | PathLike) -> dict[str,
     path, names = name_of(given), given
     if not isinstance(given, str | os.PathLike):
         names = dict(given) if isinstance(given, Mapping) else list(given)
-    elif path.suffix.lower() in (".yaml", ".yml"):
+    elif path.suffix.lower() in YAML:
         document = read_yaml(path)
         names = document.get("names") if isinstance(document, dict) else document
     elif path.suffix.lower() == ".json":

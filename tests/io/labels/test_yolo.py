@@ -86,6 +86,8 @@ def test_an_image_that_was_uploaded_twice_is_not_taken_for_either(write):
     [
         ("data.yaml", "names: [car]"),
         ("data.yaml", "names:\n  0: car"),
+        ("DATA.YAML", "names: [car]"),
+        ("data.Yml", "names: [car]"),
         ("classes.txt", "car\nperson\n"),
         ("obj.names", "car\n"),
         ("labels/names.txt", "car\n"),
@@ -95,6 +97,8 @@ def test_names_of_the_classes(write, name, content):
     folder = write({"images/a.png": IMAGE, "labels/a.txt": BOX, name: content})
     labels = load_labels(folder / "labels")
     assert labels.boxes[0].category == "car" and labels.warnings == ()
+    if name.startswith(("data", "DATA")):
+        assert load_labels(folder / name).boxes[0].category == "car"
 
 
 @pytest.mark.parametrize(
