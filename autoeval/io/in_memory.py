@@ -47,7 +47,7 @@ ACCEPTED = (
     "y, w and h or bbox or x1, y1, x2 and y2, score); a list of COCO result rows; a COCO dict or "
     "pycocotools.COCO; or a list with one item an image of supervision.Detections, torchvision's "
     "dicts (boxes, scores, labels), Ultralytics Results or MMDetection's data samples; or "
-    "supervision.Detections by file name"
+    "supervision.Detections or torchvision's dicts by file name or number of the image"
 )
 ACCEPTED_LABELS = (
     "a path (COCO JSON, or a folder of YOLO or VOC); what autoeval.load_labels returned; a COCO "
@@ -60,6 +60,7 @@ IGNORED = ("iscrowd", "is_crowd", "difficult", "ignore", "IsGroupOf")
 """Columns of a table of labels that may say which objects evaluation ignores; the first counts. The
 last is that of Open Images, where -1 says that nobody knows."""
 ROW_KEYS = frozenset({"bbox", "score", "x"})
+TORCHVISION = frozenset({"boxes", "scores", "labels"})
 
 
 class _ImageBoxes(NamedTuple):
@@ -112,7 +113,7 @@ def in_memory(predictions: object) -> bool:
         or _document(predictions) is not None
         or isinstance(predictions, list | tuple)
     )
-    return has_known_type or _of_names(predictions)
+    return has_known_type or _by_image(predictions)
 
 
 def content_in_memory(predictions: Any, images: Sequence[LabelledImage] | None) -> Content:
@@ -146,9 +147,14 @@ def content_in_memory(predictions: Any, images: Sequence[LabelledImage] | None) 
         return _of_boxes(predictions)
     if _is_table(predictions):
         return Content(_of_table(predictions))
-    if _of_names(predictions):
+    if _by_image(predictions):
         items = [(name, _of_image(item, name, predictions)) for name, item in predictions.items()]
-        named = [item._replace(file_name=str(name)) for name, item in items]
+        named = [
+            item._replace(image_id=int(name))  # as in the evaluation of torchvision's references
+            if isinstance(name, int | np.integer)
+            else item._replace(file_name=str(name))
+            for name, item in items
+        ]
         return _of_images(named, images, predictions)
     if not isinstance(predictions, list | tuple):
         raise not_accepted(predictions)
@@ -227,6 +233,18 @@ def _of_names(data: Any) -> bool:
     """Whether it has `supervision.Detections` by the file name of each image."""
     named = isinstance(data, Mapping) and len(data) > 0
     return named and all(hasattr(item, "xyxy") for item in data.values())
+
+
+def _by_image(data: Any) -> bool:
+    """Whether it has what was found on each image by its file name or its number."""
+    return _of_names(data) or (
+        isinstance(data, Mapping) and len(data) > 0 and all(map(_is_torchvision, data.values()))
+    )
+
+
+def _is_torchvision(item: Any) -> bool:
+    """Whether it is what a detector of torchvision returns of one image."""
+    return isinstance(item, Mapping) and item.keys() >= TORCHVISION
 
 
 def _document_of_table(labels: Any) -> dict[str, Any]:
@@ -443,7 +461,7 @@ def _of_image(item: Any, k: Any, predictions: object) -> _ImageBoxes:
     try:
         if hasattr(item, "xyxy") and hasattr(item, "confidence"):
             return _of_supervision(item)
-        if isinstance(item, Mapping) and {"boxes", "scores", "labels"} <= item.keys():
+        if _is_torchvision(item):
             return _of_torchvision(item)
         if hasattr(item, "boxes") and hasattr(item, "names"):
             return _of_ultralytics(item)

@@ -137,6 +137,15 @@ def as_supervision_by_name():
     return dict(zip((image.file_name for image in IMAGES), as_supervision(), strict=True))
 
 
+def as_torchvision_by_name():
+    return dict(zip((image.file_name for image in IMAGES), as_torchvision(), strict=True))
+
+
+def as_torchvision_by_number():
+    """As `evaluate` of torchvision's references gathers them."""
+    return dict(zip((int(image.image_id) for image in IMAGES), as_torchvision(), strict=True))
+
+
 def as_mmdetection_dump():
     """As `pickle.load` gives the file of `tools/test.py --out`."""
     for k, image in enumerate(IMAGES):
@@ -158,7 +167,8 @@ FORMS = {
         *(as_rows, as_frame, as_frame_of_lists, as_arrow, as_document, as_coco, as_supervision),
         *(as_torchvision, as_transformers_of_words),
         *(as_ultralytics, as_ultralytics_of_arrays),
-        *(as_supervision_by_name, as_mmdetection_dump, as_mmdetection),
+        *(as_supervision_by_name, as_torchvision_by_name, as_torchvision_by_number),
+        *(as_mmdetection_dump, as_mmdetection),
     )
 }
 
@@ -259,9 +269,11 @@ def test_torchvision_may_name_its_images():
         {**item, "image_id": np.int64(image.image_id)}
         for item, image in zip(made("torchvision"), IMAGES, strict=True)
     ][::-1]
-    read = read_predictions(items, images=IMAGES, numbers=NUMBERS)
-    np.testing.assert_array_equal(np.bincount(read.image), [4, 4, 4, 0, 4, 4])
-    np.testing.assert_allclose(read.boxes[read.image == 0], found_on(0)[0])
+    by_number = {item["image_id"]: item for item in items}
+    for given in (items, by_number, dict(reversed(as_torchvision_by_name().items()))):
+        read = read_predictions(given, images=IMAGES, numbers=NUMBERS)
+        np.testing.assert_array_equal(np.bincount(read.image), [4, 4, 4, 0, 4, 4])
+        np.testing.assert_allclose(read.boxes[read.image == 0], found_on(0)[0])
 
 
 @pytest.mark.parametrize(
