@@ -376,10 +376,11 @@ def unlabelled_objects(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
 
 
 def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
-    """Count images with confident boxes and labels of one category, none of which overlap.
+    """Count images with confident boxes and labels of one category, where no box is on a label.
 
     One warning where they are more than 7 %, and five or more. Confident are the boxes over .5, at
-    most half as many as there are labelled objects.
+    most half as many as there are labelled objects. A label of another category counts, too: where
+    kinds of car are distinguished, a detector often takes one for another.
 
     Parameters
     ----------
@@ -391,7 +392,7 @@ def labels_elsewhere(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
     cell = sure.image * n_categories + sure.label
     labelled = truth.image * n_categories + truth.label
     rows, _, _ = overlapping_pairs(
-        sure.boxes, cell, truth.boxes, labelled, least=np.finfo(float).tiny
+        sure.boxes, sure.image, truth.boxes, truth.image, least=np.finfo(float).tiny
     )
     common_cells = np.intersect1d(cell, labelled[~truth.crowd])
     n_odd = len(np.setdiff1d(common_cells, cell[rows]))

@@ -433,6 +433,18 @@ def test_labels_of_other_images_count_in_each_category():
     assert labels_elsewhere(mine, confused) == ()
 
 
+def test_a_box_on_a_label_of_another_category_is_no_label_elsewhere():
+    """Every image holds a car and, beside it, a bus; the detector takes one for the other."""
+    found, truth = world()
+    label = np.arange(len(truth)) % 2
+    truth = replace(truth, categories=("car", "bus"), label=label)
+    mine = replace(found, categories=("car", "bus"), label=1 - label)
+    assert {*truth.label[truth.image == 0]} == {*mine.label[mine.image == 0]} == {0, 1}
+    assert labels_elsewhere(mine, truth) == ()
+    (notice,) = labels_elsewhere(mine, replace(truth, boxes=truth.boxes + SHIFT))
+    assert notice.code == "labels-elsewhere"
+
+
 @pytest.mark.parametrize(
     ("right", "down", "said"),
     [(2.0, 0, False), (2.1, 0, True), (-4, 1, True), (0, 10, True)],
