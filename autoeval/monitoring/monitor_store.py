@@ -1,7 +1,7 @@
 """What a monitor keeps of its sites: one SQLite file that several processes may share.
 
 Every change is one transaction, so that a kill, a full disk or another process leaves the file as
-it was before or after it. Each record carries a checksum; a file or record that was damaged is
+it was before or after it. Images and windows carry checksums; a file or record that was damaged is
 refused, never read in part.
 """
 
@@ -426,15 +426,25 @@ class MonitorStore:
         -------
         dict of (str, str) to (str, dict)
             By site and name of the window the digest that it was kept with, and what was computed.
+
+        Raises
+        ------
+        InputError
+            If one does not match its checksum.
         """
+        windows: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
         with self._transaction() as db:
             rows = db.execute(
                 "SELECT site, window, digest, content FROM windows WHERE made_with = ?",
                 (made_with,),
             ).fetchall()
-            return {
-                (site, name): (digest, json.loads(content)) for site, name, digest, content in rows
-            }
+            for site, name, stamp, content in rows:
+                digest, _, checksum = stamp.partition(" ")  # of an earlier version without one
+                values = site, name, made_with, digest, content
+                if checksum and checksum != str(_checksum(values)):
+                    raise self._damaged(f"window {name} of {site} does not match its checksum")
+                windows[site, name] = digest, json.loads(content)
+        return windows
 
     def keep_windows(
         self, made_with: str, windows: Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]
@@ -449,10 +459,11 @@ class MonitorStore:
             As `windows` returns them. What was computed is plain values, NaN among them, or
             scalars of NumPy.
         """
-        rows = [
-            (site, name, made_with, digest, json.dumps(content, default=lambda value: value.item()))
-            for (site, name), (digest, content) in windows.items()
-        ]
+        rows = []
+        for (site, name), (digest, content) in windows.items():
+            text = json.dumps(content, default=lambda value: value.item())
+            checksum = _checksum((site, name, made_with, digest, text))
+            rows.append((site, name, made_with, f"{digest} {checksum}", text))
         with self._transaction(writing=True) as db:
             db.executemany("INSERT OR REPLACE INTO windows VALUES (?, ?, ?, ?, ?)", rows)
 

@@ -122,16 +122,27 @@ def test_a_damaged_store_is_refused_and_never_read_in_part(tmp_path, how):
     assert store.path.read_bytes() == before
 
 
-@pytest.mark.parametrize("spoiled", [b'{"mAP" 0.5}', b'{"\xffAP": 0.5}'])
-def test_a_window_that_cannot_be_read_is_damage(tmp_path, spoiled):
-    """Of pages that SQLite finds whole: the first was a traceback, the second an I/O error."""
+@pytest.mark.parametrize("spoiled", [b'{"mAP" 0.5}', b'{"\xffAP": 0.5}', b'{"mAP": 0.9}'])
+def test_a_window_that_was_changed_is_damage(tmp_path, spoiled):
+    """Of pages that SQLite finds whole: a traceback, an I/O error, and an estimate of 90 points."""
     store = MonitorStore(tmp_path)
     store.keep_windows("x", {("gate", "2024-01-01"): ("digest", {"mAP": 0.5})})
     store.close()
     content = store.path.read_bytes()
+    assert content.count(b'{"mAP": 0.5}') == 1
     store.path.write_bytes(content.replace(b'{"mAP": 0.5}', spoiled.ljust(12)))
     with pytest.raises(InputError, match=r"is damaged .*nothing of it is used"):
         MonitorStore(tmp_path).windows("x")
+
+
+def test_windows_of_an_earlier_version_have_no_checksum(tmp_path):
+    store = MonitorStore(tmp_path)
+    store.keep_windows("x", {("gate", "2024-01-01"): ("digest", {"mAP": 0.5})})
+    store.close()
+    with sqlite3.connect(store.path) as db:
+        db.execute("UPDATE windows SET digest = 'digest'")
+    db.close()
+    assert store.windows("x") == {("gate", "2024-01-01"): ("digest", {"mAP": 0.5})}
 
 
 def test_notes_of_files_that_cannot_be_read_are_damage(tmp_path):
