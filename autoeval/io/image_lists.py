@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -182,8 +182,7 @@ def load_image_folder(
     path : path-like
         A folder, or a COCO JSON file.
     img_dir : path-like, optional
-        Folder that the file names of a COCO JSON are relative to, by default ``images`` beside the
-        file where there is one, else its own folder.
+        Folder that the file names of a COCO JSON are relative to, by default that of `folder_of`.
     warnings : list of Notice, optional
         Takes which entries of the file are malformed and left out; without it they are refused.
 
@@ -201,11 +200,11 @@ def load_image_folder(
         names = [name for name in sorted_files(path)[0] if suffix_of(name) in SUFFIXES]
         images = tuple(ImageFile(printable(name), path / name) for name in names)
     elif path.is_file():
-        own_images = path.parent / "images"
-        folder = Path(img_dir or (own_images if own_images.is_dir() else path.parent))
+        listed_images = coco_images(path, read_json(path, "annotation file"), warnings)
+        folder = Path(img_dir or folder_of(path, listed_images))
         images = tuple(
             ImageFile(image.image_id, image_path(folder, image.file_name), image.file_name)
-            for image in coco_images(path, read_json(path, "annotation file"), warnings)
+            for image in listed_images
         )
     else:
         raise InputError(f"No folder or annotation file {path}: check the path.")
@@ -396,6 +395,41 @@ def image_folders(path: Path) -> list[Path]:
     subset = path.name.partition(".")[0].rpartition("_")[2]
     places = [folder / "images", folder, folder / "data", root / "images"]
     return [*places, root / "images" / subset, root / subset]
+
+
+def folder_of(path: Path, images: Iterable[LabelledImage]) -> Path:
+    """Return the folder of the images of a COCO file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    images : iterable of LabelledImage
+        That it lists.
+
+    Returns
+    -------
+    Path
+        The first of `image_folders` that holds the first image that is in one of them; where none
+        is, the first that is there.
+    """
+    places = [place for place in image_folders(path) if place.is_dir()]
+    names = (image.file_name for image in images)
+    return next((p for name in names for p in places if holds_file(p, name)), places[0])
+
+
+def holds_file(folder: Path, name: str) -> bool:
+    """Whether a path leads to a file within a folder; Label Studio writes others, too.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    name : str
+        The path, which should be relative to it.
+    """
+    path = PurePath(name)
+    return not path.is_absolute() and ".." not in path.parts and os.path.isfile(folder / path)
 
 
 def with_sizes(images: Iterable[LabelledImage], source: Path) -> tuple[LabelledImage, ...]:

@@ -7,17 +7,22 @@ layouts of published data sets, read only where they are named, in `autoeval.sta
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from autoeval.boxes import LabelledImage
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.image_identity import Named, match_images
-from autoeval.io.image_lists import image_folders, load_image_folder, refuse_archive, with_sizes
+from autoeval.io.image_lists import (
+    folder_of,
+    holds_file,
+    load_image_folder,
+    refuse_archive,
+    with_sizes,
+)
 from autoeval.io.labels.content import LabelFormat, LabelSet
 from autoeval.io.labels.pairing import holds_images
 from autoeval.io.labels.voc import VOC
@@ -53,7 +58,7 @@ def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
     path : Path
         The file, or a folder that has it in it or in its subfolder ``annotations``.
     img_dir : Path, optional
-        By default the first of `image_folders` that holds the first image that is in one of them.
+        By default that of `folder_of`.
 
     Returns
     -------
@@ -66,31 +71,19 @@ def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
         If a folder holds no COCO file or several, and as `read_coco`.
     """
     content = read_coco(_only_file(path) if path.is_dir() else path)
-    content = _as_on_disk(replace(content, img_dir=img_dir or _images_of(content)))
+    folder = img_dir or folder_of(content.path, content.images)
+    content = _as_on_disk(replace(content, img_dir=folder))
     assert content.img_dir is not None
     if not content.img_dir.is_dir():
         return content
     return replace(content, images=with_sizes(content.images, content.img_dir))
 
 
-def _images_of(content: LabelSet) -> Path:
-    """Return the folder of the images of a COCO file."""
-    places = [place for place in image_folders(content.path) if place.is_dir()]
-    names = (image.file_name for image in content.images)
-    return next((p for name in names for p in places if _holds(p, name)), places[0])
-
-
-def _holds(folder: Path, name: str) -> bool:
-    """Whether a path leads to a file within a folder; Label Studio writes others, too."""
-    path = PurePath(name)
-    return not path.is_absolute() and ".." not in path.parts and os.path.isfile(folder / path)
-
-
 def _as_on_disk(content: LabelSet) -> LabelSet:
     """Give images the names of their files, where the labels have others."""
     folder = content.img_dir
     assert folder is not None
-    lost = [not _holds(folder, image.file_name) for image in content.images]
+    lost = [not holds_file(folder, image.file_name) for image in content.images]
     if not any(lost) or not holds_images(folder):
         return content
     files = [file.image_id for file in load_image_folder(folder)]

@@ -44,6 +44,8 @@ def test_coco_exports_are_found_with_their_images(write, file, images):
     labels = load_labels(path)
     assert (labels.img_dir / labels.images[0].file_name).is_file()
     assert [(box.category, box.xywh) for box in labels.boxes] == [("car", (1, 2, 3, 4))]
+    (image,) = find_images(folder / file).images  # a detector is run on the same ones
+    assert image.path == (folder / images).resolve() and image.path.is_file()
 
 
 def test_a_first_image_that_is_not_there_hides_none_of_the_others(write):
@@ -55,6 +57,8 @@ def test_a_first_image_that_is_not_there_hides_none_of_the_others(write):
     read = load_labels(labels)
     assert read.img_dir == labels / "images" / "val"
     assert [image.size is None for image in read.images] == [True, False]
+    found = find_images(labels / "annotations/instances_val.json").images
+    assert [image.path.is_file() for image in found] == [False, True]
 
 
 def test_of_a_file_for_each_kind_of_label_that_of_boxes_is_read(write):
