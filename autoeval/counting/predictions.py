@@ -140,7 +140,9 @@ def _names(column: pd.Series) -> pd.Series:
 def _read(path: Path) -> pd.DataFrame:
     try:
         if path.suffix == ".parquet":
-            return pd.read_parquet(path)
+            frame = pd.read_parquet(path)
+            # An index with a name, such as that of the images, was a column of who wrote it.
+            return frame.reset_index([name for name in frame.index.names if name is not None])
         separator = separator_of(path)
         frame = pd.read_csv(path, sep=separator, header=None, dtype=str, keep_default_na=False)
     except InputError:

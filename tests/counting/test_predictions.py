@@ -223,6 +223,17 @@ def test_ids_that_are_numbers_are_the_same_in_any_type(tmp_path, dtype):
     assert read_long(tmp_path / "m.parquet")["count"].to_dict() == {("3", ""): 1, ("10", ""): 2}
 
 
+def test_the_index_of_a_parquet_file_names_images_and_classes(tmp_path):
+    table = pd.DataFrame({"image": ["a", "b"], "class": "egg", "count": [1, 2]})
+    table.set_index(["image", "class"]).to_parquet(tmp_path / "long.parquet")
+    assert read_long(tmp_path / "long.parquet")["count"].to_dict() == {
+        ("a", "egg"): 1,
+        ("b", "egg"): 2,
+    }
+    table.set_index("image")[["count"]].to_parquet(tmp_path / "m.parquet")
+    assert read_predictions(tmp_path / "m.parquet", {"a": 1, "b": 4}).pred.tolist() == [1, 2]
+
+
 def test_a_first_row_with_a_number_is_no_header(tmp_path):
     skipped = read_predictions(write(tmp_path / "m.csv", "a,10,none\nb,0,1\n"))
     assert skipped.ids == ("a", "b") and skipped.pred[1] == 1 and np.isnan(skipped.pred[0])
