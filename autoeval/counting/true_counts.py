@@ -481,7 +481,7 @@ def _read_texts(folder: Path, files: Sequence[Path]) -> GroundTruth:
     images: dict[str, ImageTruth] = {}
     for file in files:
         try:
-            lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
+            lines = [line.split() for line in file.read_text(encoding="utf-8-sig").splitlines()]
             tables[file.stem] = [[float(field) for field in line] for line in lines if line]
             images[file.stem] = truth_of_points([line[:2] for line in tables[file.stem]])
         except (OSError, ValueError) as error:

@@ -85,7 +85,7 @@ def read_answers(path: PathLike, *, task: str = "total-occluded") -> list[dict]:
         ]
         return [_checked(_released_row(record, path.stem, task)) for record in records]
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         if path.suffix == ".jsonl":
             rows = [json.loads(line) for line in text.split("\n") if line.strip()]
         else:

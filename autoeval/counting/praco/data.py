@@ -256,7 +256,7 @@ def read_exclusions(path: PathLike) -> list[str]:
         If the file cannot be read.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the exclusion list {path}: {error}.") from error
     return [name for line in lines if (name := re.split(r"(?:^|\s)#", line)[0].strip())]
@@ -569,7 +569,7 @@ def read_classes(path: Path) -> dict[str, str]:
         If the file cannot be read, a line is none of these, or an image has two classes.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
         raise InputError(f"No class file {path}: check the path.") from None
     except (OSError, UnicodeDecodeError) as error:

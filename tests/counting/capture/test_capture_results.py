@@ -184,7 +184,7 @@ def test_json_of_the_authors_scripts_is_read(split, tmp_path):
         {"image_file": "b.png", "results": 5, "processed_results": 8},
         {"image_file": "c.png", "results": -1},
     ]
-    path.write_text(json.dumps(records))
+    path.write_text(json.dumps(records), encoding="utf-8-sig")
     (((model, task), rows),) = group_rows(read_answers(path)).items()
     assert (model, task) == ("qwen2_syn_results", "total-occluded")
     frame = result_of(split, rows).frame

@@ -112,6 +112,14 @@ def test_an_image_of_two_classes_is_refused_and_odd_points_are_named(fsc147):
     assert load_fsc147(fsc147).warnings == ("1 true points are given twice, in 1 images: 1.jpg",)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_name(fsc147, tmp_path):
+    path = fsc147 / "ImageClasses_FSC147.txt"
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    assert len(load_fsc147(fsc147).images) == 4
+    (tmp_path / "multi.txt").write_text("1.jpg\n2.jpg\n", encoding="utf-8-sig")
+    assert read_exclusions(tmp_path / "multi.txt") == ["1.jpg", "2.jpg"]
+
+
 def test_a_name_of_several_images_excludes_none_and_is_named():
     points = {"a": np.zeros((1, 2))}
     images = tuple(CountedImage(n, Path(n), points) for n in ("x/1.jpg", "y/1.jpg", "y/2.jpg"))

@@ -152,6 +152,8 @@ def test_jhu_crowd_text_files(tmp_path):
     truth = read_truth(tmp_path)
     assert truth.counts == {"0001": 2, "0002": 0}
     assert truth.images["0001"].points.tolist() == [[166, 228], [414, 218]]
+    (tmp_path / "0002.txt").write_text("5 6 7 8 0 0\n", encoding="utf-8-sig")
+    assert read_truth(tmp_path).counts == {"0001": 2, "0002": 1}
     (tmp_path / "0003.txt").write_text("a b\n")
     with pytest.raises(InputError, match="x y w h o b"):
         read_truth(tmp_path)
