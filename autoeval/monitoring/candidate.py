@@ -254,10 +254,10 @@ def sites_of_records(
 def _of_candidate(pairs: pd.DataFrame) -> Mapping[str, object]:
     row = pairs.iloc[0].to_dict()
     sign = 1 if row["a"] == CANDIDATE else -1
-    lower, upper = sorted(sign * row[name] for name in ("lower", "upper"))
+    lower, upper = sorted(sign * row[name] + 0.0 for name in ("lower", "upper"))  # no -0.0
     result = "better" if lower > 0 else "worse"
     return {
-        "difference": sign * row["difference"],
+        "difference": sign * row["difference"] + 0.0,
         "lower": lower,
         "upper": upper,
         "p_better": row["p_better"] if sign > 0 else 1 - row["p_better"],

@@ -465,11 +465,11 @@ class MonitoredSite(Result):
         if math.isnan(self.change):
             return ""
         scale = find_target(self.target).scale
-        points = f"{scale * self.change:+.1f} points"
+        points = f"{scale * self.change:+z.1f} points"
         if self.change_lower > 0 or self.change_upper < 0:
             verb = "fell" if self.change < 0 else "rose"
             points = f"{verb} by {abs(scale * self.change):.1f} points"
-        ends = f"{scale * self.change_lower:+.1f} to {scale * self.change_upper:+.1f}"
+        ends = f"{scale * self.change_lower:+z.1f} to {scale * self.change_upper:+z.1f}"
         several = f" over the last {self.change_windows} windows" if self.change_windows > 1 else ""
         return f"{points} ({ends}){several}"
 

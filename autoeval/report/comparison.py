@@ -263,8 +263,8 @@ def difference_text(result: Comparison, row: Mapping[str, Any]) -> str:
         A row of ``result.pairs``.
     """
     text = (
-        f"{row['a']} - {row['b']}: {100 * row['difference']:+.1f} ({result.level:.0%} interval "
-        f"{100 * row['lower']:+.1f} to {100 * row['upper']:+.1f}), {row['a']} better with "
+        f"{row['a']} - {row['b']}: {100 * row['difference']:+z.1f} ({result.level:.0%} interval "
+        f"{100 * row['lower']:+z.1f} to {100 * row['upper']:+z.1f}), {row['a']} better with "
         f"probability {row['p_better']:.0%}"
     )
     if row["distinguishable"]:
@@ -321,7 +321,7 @@ def differences_table(result: Comparison) -> Table:
         shown = shown.drop(columns=["more_labels", "label_free"])
     shown = shown.rename(columns={"p_better": "a better (%)"})
     shown = shown.rename(columns=lambda name: name.replace("_", " "))
-    formats = {name.replace("_", " "): "{:+.1f}" for name in POINTS}
+    formats = {name.replace("_", " "): "{:+z.1f}" for name in POINTS}
     formats |= {"a better (%)": "{:.0f}", "more labels": "{:.0f}"}
     caption = f"Differences of {result.target} in points of 100, a less b"
     return Table("differences", pairs, shown, formats, caption)

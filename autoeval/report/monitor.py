@@ -310,7 +310,7 @@ def candidate_table(rows: pd.DataFrame) -> Table:
     rows : DataFrame
         See `compare_at_sites`.
     """
-    formats = dict.fromkeys(("difference", "lower", "upper"), "{:+.1f}") | {"p_better": "{:.0f}"}
+    formats = dict.fromkeys(("difference", "lower", "upper"), "{:+z.1f}") | {"p_better": "{:.0f}"}
     formats |= dict.fromkeys(known_columns(rows), "{:.1f}")
     shown = rows.assign(**{name: 100 * rows[name] for name in formats})
     caption = "Candidate less current detector, points of 100"

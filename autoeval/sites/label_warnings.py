@@ -476,7 +476,7 @@ def shifted_labels(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
         return ()
     right, down = median
     text = (
-        f"labelled boxes lie {right:+.1f} px (to the right) and {down:+.1f} px (down) of the "
+        f"labelled boxes lie {right:+z.1f} px (to the right) and {down:+z.1f} px (down) of the "
         f"detector's, median of {n_pairs} pairs: are labels and predictions of images of one "
         "size and crop?"
     )

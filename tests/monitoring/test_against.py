@@ -14,7 +14,7 @@ from autoeval.errors import InputError
 from autoeval.monitoring.candidate import sites_of_records
 from autoeval.monitoring.monitor_store import CameraImage, MonitorStore, box_rows
 from autoeval.monitoring.monitored import SiteCategories
-from autoeval.report.monitor import monitored_values
+from autoeval.report.monitor import candidate_text, monitored_values
 
 NAMES = ("weak", "strong")
 THING = {"thing": ["thing 0", "thing 1"]}
@@ -185,6 +185,14 @@ def test_warnings_of_the_boxes_of_the_candidate_are_those_of_a_comparison(world,
     given = [w for w in monitored.candidate[1] if w.code == "low-scores-missing"]
     assert expected and all(w.startswith("candidate: ") for w in expected)
     assert sorted(given) == sorted(f"gate, yard: {w}" for w in expected)
+
+
+def test_a_candidate_that_found_the_same_differs_by_nothing(world, tmp_path):
+    """It differed by -0.0 points."""
+    monitored = beside(world, world / "of_weak", world / "of_weak", tmp_path / "work")
+    rows = monitored.candidate[0][["difference", "lower", "upper"]].to_numpy()
+    assert len(rows) and not rows.any() and not np.signbit(rows).any()
+    assert "-0.0" not in candidate_text(monitored.candidate[0])
 
 
 def test_images_that_one_detector_lacks_or_that_are_of_the_fit_are_named(world, tmp_path):
