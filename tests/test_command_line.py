@@ -144,7 +144,9 @@ def test_help_explains_every_option(name):
         (["--lables", "a"], "--labels"),  # what was meant
         (["--labels"], "--labels"),  # without a value
         (["--level", "much"], "--level"),
-        (["--labels", "a", "--labels", "b"], "--labels"),
+        (["--labels", "a", "--labels", "b"], "into one file or folder"),
+        (["--labels", "a", "b"], "into one file or folder"),
+        (["--labels", "a", "--json", "--", "b"], "'b'"),
         (["a.json"], "'a.json'"),
         (["-"], "'-'"),
         (["--join"], "--join"),  # a list without a word

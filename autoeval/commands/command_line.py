@@ -49,6 +49,11 @@ DASH = "\0"  # for the "-" that begins a value such as "-", "-.5" and "-,x,y": n
 #: The command that runs, for pages; empty where a function is called from Python.
 TYPED: ContextVar[str] = ContextVar("typed", default="")
 SECRET = "webhook"  # its address holds a password
+#: What to do where several values are meant and an option takes one.
+INSTEAD_OF_SEVERAL = {
+    "labels": "labels in several files, as of several rounds, go into one file or folder: export "
+    "all of them at once"
+}
 #: Parameters that name what a command writes.
 FOLDERS_WRITTEN = ("work_dir", "export", "out")
 FILES_WRITTEN = ("output", "markdown", "prometheus", "report")
@@ -216,9 +221,8 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> Invocation:
             for group in typed[parameter]
         ]
         if len(groups) > 1 and not option.several and option.kind is not bool:
-            raise InputError(
-                f"{option.typed[0]} takes one value but was given twice: give it once."
-            )
+            instead = INSTEAD_OF_SEVERAL.get(parameter, "give it once")
+            raise InputError(f"{option.typed[0]} takes one value but was given twice: {instead}.")
         before = [] if parameter in command.positional else [option.typed[0]]
         as_typed[parameter] = [word for group in typed[parameter] for word in (*before, *group)]
         value: Any = groups
@@ -296,7 +300,10 @@ def words_by_parameter(
         left = left[n_words:]
     if left:
         unused = " ".join(left).replace(DASH, "-")
-        raise InputError(f"Expected an option in front of '{unused}'; --help lists them.")
+        before = plain[: plain.index(left[0])][-2:] if left[0] in plain else []  # behind one value
+        several = (text for n, text in INSTEAD_OF_SEVERAL.items() if option_of(n) in before)
+        instead = next(several, "--help lists them")
+        raise InputError(f"Expected an option in front of '{unused}'; {instead}.")
     return {
         parameter: [[word.replace(DASH, "-") for word in group] for group in groups]
         for parameter, groups in by_parameter.items()

@@ -213,7 +213,10 @@ def labels_in_memory(labels: Any) -> LabelSet:
         classes = getattr(labels, "classes", ())
         document = _document_of_detections(annotations, classes)
     else:
-        raise InputError(f"Expected labels as {ACCEPTED_LABELS}; but got {_described(labels)}.")
+        raise InputError(
+            f"Expected labels as {ACCEPTED_LABELS}; but got {_described(labels)}. "
+            "Labels in several files go into one first."
+        )
     # a position in the list of categories goes by their numbers, in whatever order objects come
     document["categories"].sort(key=_counting)
     content = read_coco(document)

@@ -458,6 +458,7 @@ def test_labels_that_were_read_stay_as_they_are(tmp_path):
     ("given", "message"),
     [
         ([1], r"Expected labels as a path .* but got list of int"),
+        (["1.json", "2.json"], r"but got list of str.* go into one"),
         ({}, r"Expected labels as a path .* but got dict"),
         (np.zeros(3, [("image_id", int), ("x", float)]), r"a DataFrame .* but got ndarray"),
         (pd.DataFrame({"image": [1], "x": [2]}), r"has the columns image, x. Expected labels"),
