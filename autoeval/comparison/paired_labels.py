@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -395,9 +394,7 @@ def pair_labels(
         check_labels(subset.truth, [s.boxes.on_images(subset.images) for s in sites.values()])
         subset, blocks, sizes = _by_plan(subset, plan, images)
     else:
-        files: dict[str, Any] = {image.image_id: image for image in first.images}
-        of_site = [files.get(image.image_id, image) for image in images]
-        sizes, blocks = None, blocks_of(of_site, known=first.blocks)
+        sizes, blocks = None, blocks_of(images, files=first.images, known=first.blocks)
         subset = as_random_draw(subset, first.boxes)
     weights = inverse_probabilities(sizes, subset.images)
     own_blocks = blocks[subset.images]

@@ -455,10 +455,7 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         top = top_detections(pool.image, pool.label, pool.scores)
         pool, right = pool.where(top), counted.right_at_half[top]
     rest, of_pool = None if site.nothing_found else _other_boxes(site, pool), site.boxes
-    # as the site has them: with their times where these are known
-    files: dict[str, Any] = {image.image_id: image for image in site.images}
-    images = [files.get(image.image_id, image) for image in pool.images]
-    blocks = blocks_of(images, frames=request.frames, known=site.blocks)
+    blocks = blocks_of(pool.images, files=site.images, frames=request.frames, known=site.blocks)
     without_box: tuple[Notice, ...] = ()
     if threshold and threshold.measure == "precision":
         images_over, of_others = with_boxes_over(pool, rest, threshold.score_thr)
@@ -825,12 +822,11 @@ def _check_draw(plan: LabelPlan, folder: Path, request: PlanRequest, site: Site 
     """Raise `InputError` for another draw than that of the plan, which keeps what it drew."""
     assert site is not None  # `check_plan` has compared it
     seed, frames = request.seed, request.frames
-    files: dict[str, Any] = {image.image_id: image for image in site.images}
-    images = [files.get(image.image_id, image) for image in site.boxes.images]
-    blocks = blocks_of(images, frames=frames, known=site.blocks)
+    images = site.boxes.images
+    blocks = blocks_of(images, files=site.images, frames=frames, known=site.blocks)
     block_of = {image.image_id: block for image, block in zip(images, blocks, strict=True)}
     # in the order of the plan, which files may list otherwise by now; numbered as they appear
-    planned: Any = plan.found.images
+    planned = plan.found.images
     known = np.array([block_of[image.image_id] for image in planned])
     changed = blocks_of(planned, known=known) != blocks_of(planned, known=plan.blocks)
     if request.everywhere and (plan.cut or plan.order in (BY_INFLUENCE, BY_DISAGREEMENT)):

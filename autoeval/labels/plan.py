@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from typing_extensions import Self
 
 from autoeval.accuracy.measures import IOUS, ROUNDING, OperatingPoint, denominators, influence_on
-from autoeval.boxes import Boxes, over_threshold
+from autoeval.boxes import Boxes, LabelledImage, over_threshold
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage, file_name_of
 from autoeval.io.image_identity import names_before_upload
@@ -201,8 +201,9 @@ def inverse_probabilities(sizes: np.ndarray | None, images: np.ndarray) -> np.nd
 
 
 def blocks_of(
-    images: Sequence[UnlabelledImage],
+    images: Sequence[UnlabelledImage | LabelledImage],
     *,
+    files: Iterable[UnlabelledImage] = (),
     frames: int | None = None,
     known: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -210,8 +211,10 @@ def blocks_of(
 
     Parameters
     ----------
-    images : sequence of UnlabelledImage
-        Frames of videos go by `time_blocks`.
+    images : sequence of UnlabelledImage or LabelledImage
+        In their order.
+    files : iterable of UnlabelledImage
+        Files of some of them, which know their times; frames of videos go by `time_blocks`.
     frames : int, optional
         Files whose names differ in their last number alone, or in a time, see `times_in_names`, and
         numbers behind it, are frames in that order, too, and so many neighbours make a block.
@@ -226,8 +229,10 @@ def blocks_of(
     InputError
         If `frames` is under 1, or no two images are in one block with it.
     """
+    of_id: dict[str, Any] = {image.image_id: image for image in files}
+    with_times = [of_id.get(image.image_id, image) for image in images]
     if known is None:
-        numbers = time_blocks(images)
+        numbers = time_blocks(with_times)
     else:
         _, first_place, at = np.unique(known, return_index=True, return_inverse=True)
         numbers = np.argsort(np.argsort(first_place))[at]  # in order of appearance
@@ -238,10 +243,10 @@ def blocks_of(
     series: dict[tuple[str, str | None], list[tuple[datetime, int, int]]] = defaultdict(list)
     n_in_block = np.bincount(numbers)[numbers]
     # ids are numbers in no order of time
-    names = names_before_upload(file_name_of(image) for image in images)
+    names = names_before_upload(map(file_name_of, with_times))
     without_number = [_NUMBER.sub("\0", name) for name in names]
     n_alike, times = Counter(without_number), times_in_names(names)
-    for place, (image, name, time) in enumerate(zip(images, names, times, strict=True)):
+    for place, (image, name, time) in enumerate(zip(with_times, names, times, strict=True)):
         number = _NUMBER.search(name)
         if number is None or n_in_block[place] > 1 or getattr(image, "time_s", None) is not None:
             continue

@@ -212,34 +212,27 @@ def of_other_size(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
         One where sides differ by more than 2 % (as a logarithm) in some image, which refuses where
         that is so in more than half of the images.
     """
-    pairs = [
-        (labelled, image)
+    sized = [
+        (labelled.file_name, labelled.size, image.size)
         for labelled, image in zip(truth.images, boxes.images, strict=True)
         if labelled.size and image.size
     ]
     different = [
-        (labelled, image)
-        for labelled, image in pairs
-        if any(
-            abs(math.log(a / b)) > SAME_SIZE
-            for a, b in zip(labelled.size or (), image.size or (), strict=True)
-        )
+        (name, stated, size)
+        for name, stated, size in sized
+        if any(abs(math.log(a / b)) > SAME_SIZE for a, b in zip(stated, size, strict=True))
     ]
     if not different:
         return ()
-    ratios = Counter(
-        round(labelled.size[1] / image.size[1], 2)
-        for labelled, image in different
-        if labelled.size and image.size
-    )
+    ratios = Counter(round(stated[1] / size[1], 2) for _, stated, size in different)
     (ratio, n_so), *_ = ratios.most_common(1)
     examples = [
-        f"{labelled.file_name}: {_size(labelled.size)}, not {_size(image.size)}"
-        for labelled, image in different[:3]
+        f"{name}: {stated[1]} x {stated[0]}, not {size[1]} x {size[0]}"
+        for name, stated, size in different[:3]
     ]
     same = f", {ratio:g} times as wide" if n_so == len(different) else ""
     text = (
-        f"In {len(different)} of {len(pairs)} labelled images the labels state another size "
+        f"In {len(different)} of {len(sized)} labelled images the labels state another size "
         f"than that of the image{same} ({listed(examples)}). Expected labels in pixels of the "
         "images that the detector saw: multiply their boxes by the ratio of the sizes, or "
         "correct the width and height of the images"
@@ -248,15 +241,9 @@ def of_other_size(boxes: Boxes, truth: Boxes) -> tuple[Notice, ...]:
         Notice(
             "labels-of-other-size",
             text,
-            severity="refused" if len(different) > MOST_IMAGES * len(pairs) else "warning",
+            severity="refused" if len(different) > MOST_IMAGES * len(sized) else "warning",
         ),
     )
-
-
-def _size(size: tuple[int, int] | None) -> str:
-    """Write height and width of an image as people do, width first."""
-    assert size is not None
-    return f"{size[1]} x {size[0]}"
 
 
 def _n_on_labels(sure: Boxes, truth: Boxes, images: np.ndarray, turn: int = 0) -> int:
