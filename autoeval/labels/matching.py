@@ -259,6 +259,14 @@ def match_labels(
     if misspelt:
         text = f"no label is called {listed(sorted(misspelt))}, which --words translates: check it"
         warnings = (*warnings, Notice("word-not-known", text))
+    if labels.checked:
+        n_partly = sum(bool(labels.unchecked(image.image_id, translated)) for image in in_pool)
+        text = (
+            f"in {n_partly} of {len(in_pool)} labelled images nobody looked for some of the "
+            "categories. They count as labelled for these, too: their intervals are too narrow, "
+            "and have no width where all images of the pool are labelled"
+        )
+        warnings += (Notice("labels-not-exhaustive", text),) * (n_partly > 0)
     return LabelledSubset(images, truth, warnings)
 
 
