@@ -215,7 +215,6 @@ def exact_curve(
     level = OperatingPoint(MEASURES[0], 0.5, iou).level
     counts = np.zeros((3, len(thresholds)))
     for ranking in rankings:
-        assert ranking.scores is not None
         counted = ranking.counted[level].astype(np.float64)
         rising = -ranking.scores.astype(np.float32)  # as `image_counts` compares
         over = np.searchsorted(rising, -thresholds.astype(np.float32))
@@ -239,7 +238,6 @@ def score_thresholds(rankings: Sequence[RankedDetections]) -> np.ndarray:
     Parameters
     ----------
     rankings : sequence of RankedDetections
-        Those without scores are passed over.
 
     Returns
     -------
@@ -253,7 +251,7 @@ def score_thresholds(rankings: Sequence[RankedDetections]) -> np.ndarray:
     >>> score_thresholds([ranked]).tolist()
     [0.01, 0.42, 0.9]
     """
-    scores = [ranking.scores for ranking in rankings if ranking.scores is not None]
+    scores = [ranking.scores for ranking in rankings]
     lower = np.unique(np.concatenate([np.full(1, TINY), *scores]).astype(np.float64))
     upper = np.append(lower[1:], 1.0)
     thresholds = lower.copy()

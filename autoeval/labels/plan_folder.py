@@ -279,16 +279,15 @@ class Prelabels:
         named = zip(self.categories, self.xywh.tolist(), strict=True)
         return [LabelledBox(self.image.image_id, name, tuple(xywh)) for name, xywh in named]
 
-    def label_studio_task(self, folder: str, model: str) -> dict[str, Any]:
+    def label_studio_task(self, model: str) -> dict[str, Any]:
         """Return them as a task with a prediction for Label Studio, coordinates in per cent.
 
-        Source: Label Studio's documentation, "Import pre-annotated data".
+        The folder `IMAGES` is below the document root of Label Studio's local files; the labelling
+        interface is that of `label_config`. Source: Label Studio's documentation, "Import
+        pre-annotated data".
 
         Parameters
         ----------
-        folder : str
-            Folder of the images, below the document root of Label Studio's local files; the
-            labelling interface is that of `label_config`.
         model : str
             Name of the detector, the model version of the prediction.
         """
@@ -317,7 +316,7 @@ class Prelabels:
                 zip(shares.tolist(), self.scores, self.categories, strict=True), 1
             )
         ]
-        url = f"{LOCAL_FILES}{quote(f'{folder}/{self.image.file_name}')}"
+        url = f"{LOCAL_FILES}{quote(f'{IMAGES}/{self.image.file_name}')}"
         predictions = [{"model_version": model, "result": results}]
         return {"data": {"image": url}, "predictions": predictions}
 
@@ -465,7 +464,7 @@ def write_plan(
     if prelabel:
         offered = prelabels(plan, named)
         boxes = BoxColumns.of([box for of_image in offered for box in of_image.labelled()])
-        tasks = [of_image.label_studio_task(IMAGES, plan.detector) for of_image in offered]
+        tasks = [of_image.label_studio_task(plan.detector) for of_image in offered]
         written += [
             write_json(folder / "prelabels_coco.json", coco_document(replace(empty, boxes=boxes))),
             write_json(folder / "prelabels_label_studio.json", tasks),

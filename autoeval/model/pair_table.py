@@ -331,15 +331,15 @@ class CalibratedFeatures:
     Parameters
     ----------
     calibration : ScoreCalibration
-        By which probabilities are computed, and of which the false negatives are.
+        Of which the false negatives are.
     boxes, scores : ndarray of shape (N, 4) and (N,)
         Of the category, xyxy in pixels.
     image : ndarray of shape (N,), int64
         Image of each box, an index into M images.
     area : ndarray of shape (M,)
         Of each image, in pixels; NaN where it is unknown, and so are the sides of its boxes.
-    probabilities : ndarray of shape (10, N), optional
-        By another calibration, which has not seen these labels.
+    probabilities : ndarray of shape (10, N)
+        Of the boxes; by another calibration where this one has seen labels of theirs.
     at_thresholds : sequence of str
         Targets, such as ``recall@0.3``.
 
@@ -363,13 +363,12 @@ class CalibratedFeatures:
         image: np.ndarray,
         area: np.ndarray,
         *,
-        probabilities: np.ndarray | None = None,
+        probabilities: np.ndarray,
         at_thresholds: Sequence[str] = (),
     ) -> None:
         named = {f"{EXPECTED}{name}": OperatingPoint.of(name) for name in at_thresholds}
         self.points = {name: point for name, point in named.items() if point}
-        p = calibration.probabilities(scores) if probabilities is None else probabilities
-
+        p = probabilities
         shown = p[AT_HALF] > FOUND
         images = np.unique(image[shown])
         if len(images) > MOST_IMAGES:  # a mean over so many hardly varies, and memory is finite

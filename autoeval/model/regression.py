@@ -793,7 +793,7 @@ def draw_sites(
     draws: int,
     seed: int = 0,
     fitted_sites: Mapping[str, str] | None = None,
-) -> tuple[list[str], np.ndarray]:
+) -> np.ndarray:
     """Draw the accuracies of K new sites together, each the mean over its categories.
 
     Each site counts as a group of its own: its effects are independent of those of the others, the
@@ -816,8 +816,8 @@ def draw_sites(
 
     Returns
     -------
-    tuple of list of str and ndarray of shape (draws, K)
-        The names of the sites, and their accuracies, not cut at 0 and 1; NaN for precision at a
+    ndarray of shape (draws, K)
+        Not cut at 0 and 1, of the sites in the order of their first rows; NaN for precision at a
         site where no box is over the threshold.
     """
     table, fitted_sites = with_target(rows, regression.target), fitted_sites or {}
@@ -856,4 +856,4 @@ def draw_sites(
             drawn[:, k] = rng.normal(interval.raw, interval.reach / unit, draws)
         if none[site == name].all():
             drawn[:, k] = without_boxes(target).value
-    return sites, drawn
+    return drawn

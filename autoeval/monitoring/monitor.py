@@ -749,7 +749,7 @@ def _ranks(
                 )
                 for name in of_floor
             ]
-            _, drawn[:, floor_of_site == floor] = draw_sites(
+            drawn[:, floor_of_site == floor] = draw_sites(
                 estimator.at_floor(floor).regression_,
                 pd.concat(rows, ignore_index=True),
                 draws=DRAWS,

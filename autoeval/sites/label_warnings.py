@@ -711,7 +711,6 @@ def overconfident(ranked: Sequence[RankedDetections]) -> tuple[Notice, ...]:
     """
     right, scores = [], []
     for ranking in ranked:
-        assert ranking.scores is not None
         sure = over_threshold(ranking.scores, CONFIDENT) & (ranking.counted[AT_HALF] > 0)
         right.append(ranking.hits[AT_HALF][sure])
         scores.append(ranking.scores[sure])

@@ -157,8 +157,13 @@ def test_whole_weights_count_images_as_often():
     rows = np.concatenate([part_rows for part_rows, _ in parts])
     at = np.concatenate([np.full(len(part_rows), k) for part_rows, k in parts])
     order = np.argsort(rows, kind="stable")
+    of_copies = rows[order]
     drawn = RankedDetections(
-        at[order], boxes.hits[:, rows[order]], boxes.counted[:, rows[order]], boxes.n_true[copies]
+        at[order],
+        boxes.hits[:, of_copies],
+        boxes.counted[:, of_copies],
+        boxes.n_true[copies],
+        boxes.scores[of_copies],
     )
     # Copies of a box have equal scores; COCO ranks them one by one, weights count them at once.
     few = boxes.average_precision(times.astype(float)) - drawn.average_precision()
@@ -167,9 +172,8 @@ def test_whole_weights_count_images_as_often():
 
 def test_precision_by_hand():
     """Right, wrong, right: precision 1 and 2/3 at recalls of a half and one."""
-    boxes = RankedDetections(
-        np.array([0, 1, 1]), np.array([[1.0, 0, 1]]), np.ones((1, 3)), np.ones(2)
-    )
+    scores, image = np.array([0.9, 0.8, 0.7]), np.array([0, 1, 1])
+    boxes = RankedDetections.of(scores, image, np.array([[1.0, 0, 1]]), np.ones(2))
     assert all_point(boxes) == pytest.approx((1 + 2 / 3) / 2)
     # IF of image 0 by the formula: N/G = 1; its box: t P + t A - C - AP g.
     above = 1 / 1 + 1 / 3  # A: t / D over the right boxes at or below
@@ -180,13 +184,13 @@ def test_precision_by_hand():
 
 
 def test_without_true_boxes_nothing_is_known():
-    boxes = RankedDetections(np.zeros(1, int), np.zeros((10, 1)), np.ones((10, 1)), np.zeros(3))
+    boxes = RankedDetections.of(np.ones(1), np.zeros(1, int), np.zeros((10, 1)), np.zeros(3))
     assert np.isnan(influence_function(boxes)).all()
     assert np.isnan(boxes.average_precision()).all()
 
 
 def test_without_boxes_the_precision_is_zero():
-    boxes = RankedDetections(np.zeros(0, int), np.zeros((10, 0)), np.zeros((10, 0)), np.ones(3))
+    boxes = RankedDetections.of(np.zeros(0), np.zeros(0, int), np.zeros((10, 0)), np.ones(3))
     assert influence_function(boxes) == pytest.approx(0)
     assert boxes.average_precision() == pytest.approx(0)
 

@@ -45,7 +45,8 @@ def features_of(found, category, images, area=200 * 200):
         np.concatenate([getattr(boxes, name) for boxes in parts]) for name in ("scores", "boxes")
     )
     at = np.repeat(np.arange(len(parts)), [len(boxes) for boxes in parts])
-    return CalibratedFeatures(USUAL, corners, scores, at, np.full(len(parts), area))
+    p, areas = USUAL.probabilities(scores), np.full(len(parts), area)
+    return CalibratedFeatures(USUAL, corners, scores, at, areas, probabilities=p)
 
 
 @pytest.mark.parametrize("images", [range(N_IMAGES), [0, 3, 4, 7, N_IMAGES - 1]])

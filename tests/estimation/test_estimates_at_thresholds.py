@@ -239,7 +239,7 @@ def test_joint_draws_have_the_same_mean_where_a_category_is_0(estimator, site):
     fitted = estimator.for_target("recall@0.6")
     estimate = fitted.predict_site(without_cars_over(site.boxes, 0.6))
     rows = pd.DataFrame(estimate.site.row["rows"]).assign(site="new")
-    _, drawn = draw_sites(fitted.regression_, rows, draws=20_000)
+    drawn = draw_sites(fitted.regression_, rows, draws=20_000)
     assert drawn.mean() == pytest.approx(estimate.value, abs=0.003)
 
 

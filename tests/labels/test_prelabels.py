@@ -43,7 +43,7 @@ def test_one_object_that_two_words_of_the_detector_name_is_offered_once():
 
 
 def test_a_task_for_label_studio():
-    task = offered([(1, 0.9, [50, 20, 100, 45])]).label_studio_task("images", "abc")
+    task = offered([(1, 0.9, [50, 20, 100, 45])]).label_studio_task("abc")
     assert task["data"] == {"image": "/data/local-files/?d=images/a%20b.jpg"}
     (prediction,) = task["predictions"]
     assert prediction["model_version"] == "abc"

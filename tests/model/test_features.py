@@ -43,6 +43,7 @@ def features_of(*parts, calibration=CALIBRATION, **options):
     corners = np.zeros((len(scores), 4))
     corners[:, 2:] = WIDE * np.exp(sides)[:, None]
     area = np.full(int(starts[-1]), WIDE**2)
+    options = {"probabilities": calibration.probabilities(scores)} | options
     return CalibratedFeatures(calibration, corners, scores, image, area, **options)
 
 
@@ -112,11 +113,13 @@ def test_drawn_once_each_they_are_the_scores():
 def test_sides_are_relative_to_those_of_the_image():
     """The second box, of no width, counts as a millionth of the area; probabilities: scores."""
     corners, scores = np.array([[0.0, 0, 20, 20], [5, 5, 5, 9]]), np.array([0.6, 0.4])
-    area = np.array([1600.0])
-    sides = CalibratedFeatures(PLATT, corners, scores, np.array([0, 0]), area).values["box_size"]
-    assert sides == pytest.approx(0.6 * np.log(20 / 40) + 0.4 * np.log(1e-3))
-    unknown = CalibratedFeatures(PLATT, corners, scores, np.array([0, 0]), np.full(1, np.nan))
-    assert np.isnan(unknown.values["box_size"])
+
+    def side(area):
+        boxes, p = (corners, scores, np.array([0, 0])), PLATT.probabilities(scores)
+        return CalibratedFeatures(PLATT, *boxes, area, probabilities=p).values["box_size"]
+
+    assert side(np.array([1600.0])) == pytest.approx(0.6 * np.log(20 / 40) + 0.4 * np.log(1e-3))
+    assert np.isnan(side(np.full(1, np.nan)))
 
 
 def joined(parts):

@@ -240,8 +240,8 @@ def test_a_site_of_the_fit_leaves_the_draws_of_the_others_as_they_are(world, tmp
         estimate = estimator.predict(world / "sites" / f"{name}.json", site=site)
         rows.append(pd.DataFrame(estimate.site.row["rows"]).assign(site=name))
     regression, table = estimator.regression_, pd.concat(rows, ignore_index=True)
-    of_new = draw_sites(regression, table.drop(columns="known_site"), draws=400)[1]
-    drawn = draw_sites(regression, table, draws=400, fitted_sites=known_sites)[1]
+    of_new = draw_sites(regression, table.drop(columns="known_site"), draws=400)
+    drawn = draw_sites(regression, table, draws=400, fitted_sites=known_sites)
     others = [k for k, name in enumerate(SKILLS) if name != known]
     assert np.array_equal(drawn[:, others], of_new[:, others])
 
@@ -258,11 +258,11 @@ def test_sites_of_cut_files_are_drawn_by_the_fit_at_that_score(world, tmp_path):
         rows.append(pd.DataFrame(site.row["rows"]).assign(site=name))
     regression = estimator.at_floor(0.3).regression_
     table = pd.concat(rows, ignore_index=True)
-    names, drawn = draw_sites(regression, table, draws=DRAWS)
+    drawn = draw_sites(regression, table, draws=DRAWS)
     found = autoeval.monitor(
         world / "fit", tmp_path / "sites", by="folder", worst=1, work_dir=tmp_path / "work"
     )
-    for k, name in enumerate(names):
+    for k, name in enumerate(SKILLS):
         assert found[name].p_worst == pytest.approx(np.mean(drawn.argmin(axis=1) == k))
 
 
