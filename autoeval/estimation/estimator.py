@@ -606,8 +606,8 @@ class AccuracyEstimator:
         )
         self.check_reference(site.reference is not None, site.floor)
         if found is not None:
-            warnings = (*found.warnings, *site.warnings)
-            site = replace(site, images=found.images, row=found.row, warnings=warnings)
+            row, warnings = {**found.row, **site.row}, (*found.warnings, *site.warnings)
+            site = replace(site, images=found.images, row=row, warnings=warnings)
         again = boxes_of_fit(site.boxes, looks, self.sites_.read, in_part=bool(categories))
         return replace(
             site,

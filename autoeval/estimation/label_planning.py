@@ -26,7 +26,7 @@ from autoeval.accuracy.coco_evaluation import AT_HALF, image_ranks, top_detectio
 from autoeval.accuracy.measures import IOUS, MEASURES, OperatingPoint
 from autoeval.boxes import Boxes, LabelledImage, over_threshold
 from autoeval.errors import InputError
-from autoeval.estimation.checks import nothing_found_text, unreadable_warning
+from autoeval.estimation.checks import nothing_found_text
 from autoeval.estimation.estimate import Estimate, estimate_rows
 from autoeval.io.image_identity import match_images
 from autoeval.io.images import image_size
@@ -82,6 +82,7 @@ OF_POOL = frozenset(
         "images-not-covered",
         "images-not-placed",
         "images-of-the-fit",
+        "images-unreadable",
         "images-without-box-unknown",
         "low-scores-missing",
         "reference-elsewhere",
@@ -473,7 +474,6 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
             of_pool = of_pool.on_images(images_over)
             blocks = np.unique(blocks[images_over], return_inverse=True)[1]
             n = min(n, len(images_over)) if without_box else n
-    unreadable = str(site.row.get("unreadable") or "")
     nothing = (nothing_found_text(len(site), fit.target),) if site.nothing_found else ()
     names = [image.file_name for image in of_pool.images]
     of_fit = replace(
@@ -513,7 +513,6 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
             *nothing,
             *(notice for notice in site.warnings if notice.code in OF_POOL),
             *site.left_out,
-            *unreadable_warning(unreadable.split("; ") if unreadable else ()),
         ),
     )
 

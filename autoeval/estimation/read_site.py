@@ -425,6 +425,7 @@ def _knowing_run(site: Site, run: DetectorRun) -> Site:
         warnings=(*site.warnings, *lost, *identity_warnings(run)),
         backbone=run.backbone,
         detector=run.fingerprint,
+        row={**site.row, "unreadable": "; ".join(run.unreadable)},
     )
 
 

@@ -364,8 +364,7 @@ def detect_samples(
     -------
     Site
         In the detector's own words, with the boxes as if `autoeval detect` had written them: they
-        are read on as those of a file. Its row has ``n_images``, ``n_unreadable``, ``unreadable``
-        (names and reasons) and the seconds spent.
+        are read on as those of a file. Its row has ``n_images`` and the seconds spent.
 
     Raises
     ------
@@ -386,9 +385,9 @@ def detect_samples(
     log.check(len(evidence))
     of_run = describe_run(observer, samples, log)
     site = Site.of_evidence(evidence, task.categories, file_names=file_names)
-    lost = of_run.unreadable
-    row = {"n_images": len(site), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
-    return replace(site, boxes=replace(site.boxes, run=of_run), row=row | log.seconds)
+    return replace(
+        site, boxes=replace(site.boxes, run=of_run), row={"n_images": len(site), **log.seconds}
+    )
 
 
 def describe_run(observer: Observer, samples: Samples, log: PassLog) -> DetectorRun:

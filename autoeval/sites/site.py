@@ -233,7 +233,8 @@ class Site:
     warnings, left_out : tuple of Notice
         Of reading, and what was left out of boxes and images.
     row : mapping
-        Counts, seconds spent and ``unreadable``; ``rows``, the scores, once it was estimated.
+        Of a detector that was run: ``unreadable`` (names and reasons), images and seconds spent;
+        ``rows``, the scores, once the site was estimated.
     nothing_found : bool
         Whether no image shows a category that counts, by a box with a probability over .05; known
         once the site was estimated.

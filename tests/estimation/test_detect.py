@@ -25,6 +25,7 @@ from autoeval.estimation.fitting import join_fits
 from autoeval.io.find_images import ImageArray, find_images
 from autoeval.io.video import time_blocks
 from autoeval.monitoring.read_sites import site_observer
+from autoeval.report.estimate import estimate_values
 
 WORDS = ("car", "bus", "tram")
 LABELS = "annotations.json"
@@ -312,6 +313,17 @@ def files(sites, tmp_path_factory):
 def numbers_of(estimate):
     plain = estimate.to_dict()
     return {name: of for name, of in plain.items() if name not in ("warnings", "warning_codes")}
+
+
+def test_images_that_could_not_be_read_are_named_by_a_run_and_by_its_file(sites, fitted, files):
+    """Those of a file were not in ``result.json``, and a plan for them did not say so."""
+    for options in ({"images": sites[1] / IMAGES}, {"predictions": files / "new.parquet"}):
+        estimate = fitted.predict(**options)
+        reason = estimate_values(estimate, fitted)["unreadable"]
+        assert "/31.png: " in reason and "; " not in reason
+        plan = autoeval.plan_labels(fitted, n=5, **options)
+        lost = [warning for warning in plan.warnings if warning.code == "images-unreadable"]
+        assert len(lost) == 1 and reason in lost[0]
 
 
 @pytest.mark.parametrize("categories", [None, {"vehicle": ["car", "bus"]}])
