@@ -47,7 +47,7 @@ from autoeval.estimation.label_planning import (
 )
 from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
-from autoeval.labels.assistance import NO_INFLUENCE
+from autoeval.labels.assistance import NO_INFLUENCE, ProbableLabels
 from autoeval.labels.category_estimates import (
     LabelEstimates,
     LabelledSample,
@@ -63,16 +63,19 @@ from autoeval.labels.plan import (
     BY_INFLUENCE,
     ByImage,
     LabelPlan,
-    balanced_order,
     blocks_of,
     inverse_probabilities,
+    unequal_order,
 )
 from autoeval.labels.values import LEVELS, NOTHING, ValueWithError, VariancePrior, combine
 from autoeval.sites.label_warnings import check_labels, contradicted_by_boxes, odd_labels
 from autoeval.sites.site import Site
 from autoeval.words import Notice, prefixed
 
-BY_DIFFERENCE = "predicted influence on the difference of two detectors"
+BY_DIFFERENCE = (
+    "predicted influence on the difference of two detectors, images on which they disagree more "
+    "often"
+)
 
 
 def difference_of(
@@ -532,7 +535,8 @@ def plan_difference(
 ) -> LabelPlan:
     """Draw images spread over their predicted influence on the difference of two detectors.
 
-    The plan is that of the first, with the forecast of the precision that labels give of the
+    Those on which both disagree are drawn more often, as others hardly move the difference. The
+    plan is that of the first, with the forecast of the precision that labels give of the
     difference.
 
     Parameters
@@ -567,9 +571,11 @@ def plan_difference(
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
     against = plan_estimated(second_fit, estimates[second_name], request)
     warnings += prefixed(second_name, against.warnings)
+    of_second = ProbableLabels(b.site.boxes, b.site.right_at_half)
+    sizes = of_second.draw_sizes(a.site.boxes, a.site.right_at_half)
 
     def redrawn(plan: LabelPlan) -> LabelPlan:
-        return _by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)
+        return _by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against, sizes)
 
     plan = plan_in_folder(
         first_fit, estimates[first_name], folder, request, prelabel=prelabel, change=redrawn
@@ -604,15 +610,15 @@ def outlook_of(
     return Outlook(per_image, len(a.site), free.whole, level, plan.n_blocks)
 
 
-def _by_difference(plan: LabelPlan, other_plan: LabelPlan) -> LabelPlan:
+def _by_difference(plan: LabelPlan, other_plan: LabelPlan, sizes: np.ndarray) -> LabelPlan:
     """Return a plan drawn evenly over the difference of the influences that two plans predict.
 
     Images that move both detectors equally are in the middle of that order, images that decide
-    which is better at its ends; every beginning of the sequence holds some of both. A draw over
-    time stays as it is.
+    which is better at its ends; every beginning of the sequence holds some of both. Each is drawn
+    as often as its size (M,) says. A draw over time stays as it is.
     """
     if plan.order != BY_INFLUENCE:
         return plan
     difference = plan.predicted(plan.target)[-1] - other_plan.predicted(other_plan.target)[-1]
-    sequence = balanced_order(np.argsort(difference, kind="stable"), seed=plan.seed)
-    return replace(plan, sequence=sequence, order=BY_DIFFERENCE)
+    sequence = unequal_order(np.argsort(difference, kind="stable"), sizes, seed=plan.seed)
+    return replace(plan, sequence=sequence, sizes=sizes, order=BY_DIFFERENCE)

@@ -63,9 +63,6 @@ from autoeval.result_base import ENDS
 from autoeval.sites.site import Site
 from autoeval.words import Notice, listed
 
-DISAGREEING = 0.5
-"""Share of the probability that goes by disagreement with a reference; the rest is the same for all
-images, so that none counts for more than twice its share of a simple random sample."""
 FEWEST_GROUPS = 5  # left out, for their errors to stand for those of a new site
 COMPARED_IMAGES = 20  # at most, at equal distances, to see whether the boxes are those of the plan
 NEAR = 2.0  # pixels: the same network on another machine rounds otherwise, and moves no box further
@@ -139,17 +136,13 @@ def make_plan(
     right: np.ndarray | None = None,
     nothing_found: bool = False,
 ) -> LabelPlan:
-    r"""Draw images to label.
+    """Draw images to label.
 
     Where some blocks of time hold several images the draw is spread over the order of the blocks,
     so that labelled frames lie apart; otherwise over the predicted influence, or over nothing where
-    nothing was found. Images on which a reference detector disagrees are drawn more often, unless
-    the draw is from `everywhere`, over time, or for a target at a threshold: image i then with a
-    probability in proportion to
-
-    .. math:: 1 - s + s \, d_i / \bar d
-
-    where d is the disagreement and s = `DISAGREEING`.
+    nothing was found. Images on which a reference detector disagrees are drawn more often (see
+    `ProbableLabels.draw_sizes`), unless the draw is from `everywhere`, over time, or for a target
+    at a threshold.
 
     Parameters
     ----------
@@ -233,10 +226,7 @@ def make_plan(
     across = np.argsort(blocks if by_time else plan.predicted(plan.target)[-1], kind="stable")
     if reference_boxes is None or by_time or request.everywhere or point is not None:
         return replace(plan, sequence=balanced_order(across, seed=plan.seed))
-    disagreement = reference_boxes.disagreement(boxes, probabilities[AT_HALF])
-    sizes, mean = np.ones(n_images), disagreement.mean()  # how often each is drawn, of mean 1
-    if mean > 0:
-        sizes = 1 - DISAGREEING + DISAGREEING * disagreement / mean
+    sizes = reference_boxes.draw_sizes(boxes, probabilities[AT_HALF])
     sequence = unequal_order(across, sizes, seed=plan.seed)
     return replace(plan, sequence=sequence, sizes=sizes, order=BY_DISAGREEMENT)
 

@@ -51,6 +51,10 @@ REFERENCE = "reference"
 MOST_STANDARD = 4.0  # standard deviations, beyond which squares grow no more
 MOST_FALSE_NEGATIVES = 100.0
 OFFSET = 1.0  # objects, of the small-sample bias
+DISAGREEING = 0.5
+"""Share of the probability to be drawn that goes by disagreement with another detector; the rest is
+the same for all images, so that none counts for more than twice its share of a simple random
+sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +150,24 @@ class ProbableLabels:
         expected_labels = np.bincount(labels.image, self.probabilities, minlength=n_images)
         unmatched = expected_labels - np.bincount(image, matched, minlength=n_images)
         return np.asarray(differing + np.maximum(unmatched, 0))
+
+    def draw_sizes(self, boxes: Boxes, right: np.ndarray) -> np.ndarray:
+        r"""Return how often each of M images is drawn where both disagree more often, of mean 1.
+
+        Image i is drawn with a probability in proportion to
+
+        .. math:: 1 - s + s \, d_i / \bar d
+
+        where d is the disagreement and s = `DISAGREEING`; each equally often if they never
+        disagree.
+
+        Parameters
+        ----------
+        boxes, right
+            See `disagreement`.
+        """
+        d = self.disagreement(boxes, right)
+        return 1 - DISAGREEING + DISAGREEING * d / d.mean() if d.any() else np.ones(len(d))
 
     def _matched(self, boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:
         """Match the N boxes of a detector to these, those with the highest score first.

@@ -13,6 +13,7 @@ from scipy import stats
 from autoeval import AccuracyEstimator, Predictions, compare, fit, plan_labels, threshold
 from autoeval.comparison.compare_sites import SiteLabels, compare_sites
 from autoeval.comparison.paired_labels import (
+    BY_DIFFERENCE,
     difference_with_labels,
     pair_labels,
     plan_difference,
@@ -20,8 +21,9 @@ from autoeval.comparison.paired_labels import (
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import PlanRequest
 from autoeval.io.coco import read_coco
+from autoeval.labels.assistance import DISAGREEING
 from autoeval.labels.category_estimates import LabelledSample, SampleAccuracy
-from autoeval.labels.plan import inverse_probabilities
+from autoeval.labels.plan import inclusion_probabilities, inverse_probabilities
 from autoeval.labels.values import ValueWithError, VariancePrior, combine
 
 DETECTORS = ("strong", "weak")
@@ -336,3 +338,36 @@ def test_a_plan_for_a_difference_names_what_is_wrong_with_the_boxes_of_either_de
     plan = plan_labels(world / "strong", strong, n=20, **other)
     (warning,) = [notice for notice in plan.warnings if notice.code == "images-not-covered"]
     assert warning.startswith(f"{world / 'weak'}: ")
+
+
+@pytest.mark.parametrize("target", ["mAP", "recall"])
+def test_a_plan_for_a_difference_draws_the_images_on_which_detectors_disagree(
+    world, tmp_path, target
+):
+    """A new version loses the objects of 4 of 80 images: most draws of 20 held none or one."""
+    (file,) = site_predictions(world, "strong")
+    entries = json.loads(Path(file).read_text())
+    content = json.loads(site_labels(world).read_text())
+    lost = {image["id"] for image in content["images"][::20]}
+    new = tmp_path / "new.json"
+    new.write_text(json.dumps([e for e in entries if int(e["image_id"]) not in lost]))
+    at = {"images": site_labels(world), "target": target, "incomplete": True}
+    at |= {"score_thr": 0.3} if target == "recall" else {}
+    strong = world / "strong"
+    other = {"compare": strong, "compare_predictions": file, "work_dir": tmp_path / "plan"}
+    drawn = plan_labels(strong, new, n=20, **other, **at)
+    names = [int(image.image_id) for image in drawn.found.images]
+    differ = np.isin(names, list(lost))
+    assert drawn.order == BY_DIFFERENCE and drawn.sizes.mean() == pytest.approx(1)
+    np.testing.assert_allclose(drawn.sizes[~differ], 1 - DISAGREEING)
+    np.testing.assert_allclose(inclusion_probabilities(drawn.sizes, 20)[differ], 1)
+    chosen = {names[k] for k in drawn.drawn}
+    assert lost < chosen
+    labels = some_labels(world, tmp_path / "plan/labels.json", chosen)
+    versions = {"new": strong, "old": strong}
+    true, seen = (
+        compare(versions, [new, file], labels=of, **at).gate(0.0, "new").decisive
+        for of in (site_labels(world), labels)
+    )
+    assert true.value > 0.04 and seen.lower < true.value < seen.upper
+    assert abs(seen.value - true.value) < 0.02
