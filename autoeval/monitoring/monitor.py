@@ -280,7 +280,8 @@ def _monitored(index: pd.DataFrame, shared: WatchedSites, warnings: Sequence[Not
     kept, new = store.windows(made_with), dict[tuple[str, str], tuple[str, Mapping[str, Any]]]()
     rows_of: dict[str, list[dict[str, Any]]] = {}
     shown: dict[str, tuple[Mapping[str, Any] | None, dict[str, str]]] = {}
-    notices, too_old = list(warnings), list[str]()
+    of_fit = estimator.looks_.warnings if estimator.looks_ else ()
+    notices, too_old = [*warnings, *of_fit], list[str]()
     for name, images in images_of.items():
         windows = SiteWindows(name, images, shared)
         rows_of[name] = windows.rows(kept)

@@ -277,7 +277,8 @@ class ResultsReader:
         words = store.add_words([*self.looks.categories, *in_file])
         if words != in_file:
             site = site.as_categories(words, {word: word for word in in_file})
-        warnings = [*site.warnings, *site.left_out]
+        of_file = (*site.warnings, *site.left_out)
+        warnings = [notice for notice in of_file if notice not in self.looks.warnings]  # of the fit
         times = {image.taken for image in site.boxes.images}
         one_time = self.clock.source == AUTO and len(site) > 1 and len(times) == 1
         one_time &= None not in times

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import cv2
@@ -20,6 +21,8 @@ from autoeval.monitoring.monitor_store import BOX, CameraImage, MonitorStore
 from autoeval.monitoring.read_sites import _StoredJobs, find_results, site_images
 from autoeval.report.monitor import site_pictures
 from autoeval.runtime.jobs import Job
+from autoeval.sites.file_looks import Looks
+from autoeval.words import Notice
 
 WORDS = ["thing 0", "thing 1", "thing 2"]
 A_DAY = 10
@@ -420,6 +423,23 @@ def test_copies_of_image_files_count_once_and_a_camera_that_stands_still_does_no
     assert still["gate"].to_pandas()["n_images"].tolist() == [24] * 4 and not still.warnings
     again = watch("twice")
     assert again.n_new == 0 and again["gate"].to_pandas().equals(once["gate"].to_pandas())
+
+
+def test_a_warning_of_the_fit_is_given_once_by_images_and_by_files(tmp_path):
+    """By images there was none; by files it had the names of the files in front."""
+    of_labels = Notice("labels-displaced", "val: labelled boxes lie +9.0 px to the right")
+    found = fake_cameras.detector()
+    looks = Looks(("car",), {}, detector=found.settings, warnings=(of_labels,))
+    fitted = replace(fake_cameras.estimator(), looks_=looks)
+    for name in ("gate", "yard"):
+        folder = fake_cameras.write_camera(tmp_path / "images" / name, 30, 150, seed=len(name))
+        (tmp_path / "files").mkdir(exist_ok=True)
+        autoeval.detect(found, folder, tmp_path / f"files/{name}.parquet")
+    by_images = {"predictions": found, "images": tmp_path / "images"}
+    for name, given in (("images", by_images), ("files", {"predictions": tmp_path / "files"})):
+        monitored = autoeval.monitor(fitted, **given, work_dir=tmp_path / f"work {name}")
+        same = [notice for notice in monitored.warnings if notice.code == of_labels.code]
+        assert same == [of_labels]
 
 
 def test_files_that_cannot_be_read_are_no_copies_of_each_other(tmp_path):
