@@ -509,10 +509,10 @@ def _draw(one: ComparedPair, k: int, seed: int, measured: Measured) -> dict[str,
     assert one.predicted is not None and one.residual is not None and one.differ is not None
     n_pool = len(one.rankings[0].n_true)
     images = np.sort(np.random.default_rng([seed, k]).choice(n_pool, k, replace=False))
+    sample = LabelledSample(images, n_pool)
     for ranking in one.rankings:
         if (id(ranking), k, seed) not in measured:
-            measured[id(ranking), k, seed] = measure_sample(ranking.take(images))
-    sample = LabelledSample(images, n_pool)
+            measured[id(ranking), k, seed] = measure_sample(ranking.take(images), sample)
     both = (measured[id(ranking), k, seed] for ranking in one.rankings)
     accuracy = difference_of(*both, n_showing=int(one.differ[images].sum()))
     difference = difference_with_labels(accuracy, sample, one.free, one.predicted, one.residual)

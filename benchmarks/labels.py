@@ -204,9 +204,10 @@ class EvaluatedPair:
 
     def measure(self, images: np.ndarray) -> SampleAccuracy:
         """Measure the target on some images, (k,) int."""
+        sample = LabelledSample(images, len(self.ranking.n_true))
         if self._counts is None:
-            return measure_sample(self.ranking.take(images), self.target)
-        return measure_counts(self.target.partition("@")[0], self._counts[:, images])
+            return measure_sample(self.ranking.take(images), sample, self.target)
+        return measure_counts(self.target.partition("@")[0], self._counts[:, images], sample)
 
     @cached_property
     def drawn_from(self) -> EvaluatedPair:

@@ -400,8 +400,7 @@ def pair_labels(
         sizes, blocks = None, blocks_of(images, files=first.images, known=first.blocks)
         subset = as_random_draw(subset, first.boxes)
     weights = inverse_probabilities(sizes, subset.images)
-    own_blocks = blocks[subset.images]
-    sample = LabelledSample(subset.images, len(images), weights, own_blocks)
+    sample = LabelledSample(subset.images, len(images), weights, blocks[subset.images])
     truth = subset.truth
     if sample.complete and OperatingPoint.of(target) is None:
         n_true = np.bincount(truth.label[~truth.crowd], minlength=len(truth.categories))
@@ -414,16 +413,12 @@ def pair_labels(
     for name, boxes in boxes_by_name.items():
         rankings[name] = ranked = rank_categories(boxes, truth)
         warnings += prefixed(name, contradicted_by_boxes(boxes, truth, ranked))
-        accuracies[name] = [
-            replace(measure_sample(ranking, target, weights, own_blocks), complete=sample.complete)
-            for ranking in ranked
-        ]
+        accuracies[name] = [measure_sample(ranking, sample, target) for ranking in ranked]
         point = OperatingPoint.of(target)
         if point is not None:
             counts = [image_counts(ranking, point.score_thr, point.level) for ranking in ranked]
             counts.append(np.sum(counts, axis=0))
-            of_all = measure_counts(point.measure, counts[-1], weights, own_blocks)
-            pooled[name] = replace(of_all, complete=sample.complete)
+            pooled[name] = measure_counts(point.measure, counts[-1], sample)
             sums = [denominators(point.measure, count) for count in counts]
             with np.errstate(divide="ignore"):  # a measure that is not defined
                 of_one[name] = 1 / np.average(sums, axis=1, weights=weights)

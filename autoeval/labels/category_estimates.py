@@ -84,9 +84,16 @@ class LabelledSample:
     clusters: np.ndarray | None = None
 
     @cached_property
+    def cluster_of(self) -> np.ndarray:
+        """Number of the cluster of each labelled image, from 0; by default each is one, (k,)."""
+        if self.clusters is None:
+            return np.arange(len(self.images))
+        return np.unique(self.clusters, return_inverse=True)[1]
+
+    @cached_property
     def n_clusters(self) -> int:
         """Number of independent clusters of labelled images."""
-        return len(self.images) if self.clusters is None else len(np.unique(self.clusters))
+        return len(np.unique(self.cluster_of))
 
     @property
     def complete(self) -> bool:
@@ -189,25 +196,15 @@ class LabelEstimates:
     measured: bool
 
 
-def measure_levels(
-    ranking: RankedDetections,
-    weights: np.ndarray | None,
-    *,
-    clusters: np.ndarray | None = None,
-    complete: bool = False,
-) -> dict[str, SampleAccuracy]:
+def measure_levels(ranking: RankedDetections, sample: LabelledSample) -> dict[str, SampleAccuracy]:
     """Measure mAP, mAP50 and mAP75 of one category on the k labelled images.
 
     Parameters
     ----------
     ranking : RankedDetections
         The boxes of the category on these images, at the ten IoU thresholds .50 to .95.
-    weights : ndarray of shape (k,) or None
-        Inverse inclusion probabilities, where they differ.
-    clusters : ndarray of shape (k,), int, optional
-        See `LabelledSample`.
-    complete : bool
-        Whether these are all images of the pool. The values then have no error, and no image an
+    sample : LabelledSample
+        The images. Where they are all of the pool, the values have no error, and no image has an
         influence on them.
 
     Returns
@@ -215,14 +212,12 @@ def measure_levels(
     dict of str to SampleAccuracy
         By the names of `LEVELS`.
     """
-    values = ranking.average_precision(weights)
+    values = ranking.average_precision(sample.weights)
     influence = np.zeros((len(values), len(ranking.n_true)))
-    if not complete:
-        influence = influence_function(ranking, weights)
+    if not sample.complete:
+        influence = influence_function(ranking, sample.weights)
     n_true, n_holding = int(ranking.n_true.sum()), int((ranking.n_true > 0).sum())
-    at = np.arange(len(ranking.n_true))
-    if clusters is not None:
-        at = np.unique(clusters, return_inverse=True)[1]
+    at = sample.cluster_of
     objects = np.bincount(at, ranking.n_true) / np.bincount(at)
     n_held = int((objects > 0).sum())
     measured = {}
@@ -234,7 +229,7 @@ def measure_levels(
             n_true,
             n_holding,
             (float(objects.sum()), n_held),
-            complete,
+            sample.complete,
             per_object=PER_OBJECT[target],
             n_showing=min(n_held, n_right + 1),
         )
@@ -242,10 +237,7 @@ def measure_levels(
 
 
 def measure_sample(
-    ranking: RankedDetections,
-    target: str = "mAP",
-    weights: np.ndarray | None = None,
-    clusters: np.ndarray | None = None,
+    ranking: RankedDetections, sample: LabelledSample, target: str = "mAP"
 ) -> SampleAccuracy:
     """Measure one category as `measure_levels`, or at a threshold such as ``recall@0.3``.
 
@@ -253,26 +245,19 @@ def measure_sample(
     ----------
     ranking : RankedDetections
         The boxes of the category on the labelled images.
+    sample : LabelledSample
+        These images.
     target : str
         ``mAP``, ``mAP50``, ``mAP75``, or a measure at a score threshold.
-    weights : ndarray of shape (k,), optional
-        Inverse inclusion probabilities, where they differ.
-    clusters : ndarray of shape (k,), int, optional
-        See `LabelledSample`.
     """
     point = OperatingPoint.of(target)
     if point is None:
-        return measure_levels(ranking, weights, clusters=clusters)[target]
+        return measure_levels(ranking, sample)[target]
     counts = image_counts(ranking, point.score_thr, point.level)
-    return measure_counts(point.measure, counts, weights, clusters)
+    return measure_counts(point.measure, counts, sample)
 
 
-def measure_counts(
-    measure: str,
-    counts: np.ndarray,
-    weights: np.ndarray | None = None,
-    clusters: np.ndarray | None = None,
-) -> SampleAccuracy:
+def measure_counts(measure: str, counts: np.ndarray, sample: LabelledSample) -> SampleAccuracy:
     """Measure precision, recall or F1 on the k labelled images.
 
     Parameters
@@ -281,23 +266,25 @@ def measure_counts(
         ``precision``, ``recall`` or ``f1``.
     counts : ndarray of shape (3, k)
         True positives, boxes and objects of each image, see `image_counts`.
-    weights : ndarray of shape (k,), optional
-        Inverse inclusion probabilities, where they differ.
-    clusters : ndarray of shape (k,), int, optional
-        See `LabelledSample`.
+    sample : LabelledSample
+        These images.
 
     Examples
     --------
-    >>> recall = measure_counts("recall", np.array([[1.0, 0, 1], [1, 1, 1], [1, 1, 2]]))
+    >>> sample = LabelledSample(np.array([0, 1, 7]), n_pool=9)
+    >>> recall = measure_counts("recall", np.array([[1.0, 0, 1], [1, 1, 1], [1, 1, 2]]), sample)
     >>> recall.value, recall.n_true, recall.n_holding  # 2 of 4 objects
     (0.5, 4, 3)
     """
-    value, influence = value_of(measure, counts, weights), influence_on(measure, counts, weights)
+    value = value_of(measure, counts, sample.weights)
+    influence = influence_on(measure, counts, sample.weights)
     below = denominators(measure, counts)
     n_equal = 0.0 if (np.abs(influence) > LEAST_INFLUENCE).any() else float(below.sum())
     n_true, n_holding, n_behind = int(counts[2].sum()), int(np.sum(below > 0)), float(below.sum())
-    n_held = n_holding if clusters is None else len(np.unique(clusters[below > 0]))
-    return SampleAccuracy(value, influence, n_true, n_holding, (n_behind, n_held), n_equal=n_equal)
+    independent = n_behind, len(np.unique(sample.cluster_of[below > 0]))
+    return SampleAccuracy(
+        value, influence, n_true, n_holding, independent, sample.complete, n_equal=n_equal
+    )
 
 
 def difference_estimate(
@@ -432,7 +419,7 @@ def difference_terms(
     shares = np.full(k, 1 / k) if weights is None else weights / weights.sum()
     rest, correction = influence, 0.0
     if predicted is not None:
-        slope = slopes(influence, predicted, sample.clusters)
+        slope = slopes(influence, predicted, sample.cluster_of)
         if n_holding is not None:
             # an average precision exists in samples that hold an object alone: among these the mean
             # of the predicted influence is not 0, and the correction by it would be a bias
@@ -440,15 +427,10 @@ def difference_terms(
         rest = influence - slope * predicted
         correction = float(slope.mean() * (shares @ predicted))
     terms = shares * (rest - shares @ rest)
-    if sample.clusters is not None:
-        _, at = np.unique(sample.clusters, return_inverse=True)
-        terms = np.bincount(at, terms)
-    return terms, correction
+    return np.bincount(sample.cluster_of, terms), correction
 
 
-def slopes(
-    influence: np.ndarray, predicted: np.ndarray, clusters: np.ndarray | None = None
-) -> np.ndarray:
+def slopes(influence: np.ndarray, predicted: np.ndarray, cluster_of: np.ndarray) -> np.ndarray:
     """Return λ for each labelled image, (k,); see `difference_estimate`.
 
     Parameters
@@ -456,8 +438,8 @@ def slopes(
     influence, predicted : ndarray of shape (k,)
         Influence of the labelled images, and its prediction. A slope is 1 where the prediction does
         not vary.
-    clusters : ndarray of shape (k,), int, optional
-        See `LabelledSample`.
+    cluster_of : ndarray of shape (k,), int
+        Of a `LabelledSample`.
     """
     k = len(influence)
     if k < MANY:
@@ -465,11 +447,9 @@ def slopes(
     # each image by a slope that has seen neither it nor its cluster: one fitted on the same images
     # follows their noise, and the variance that it leaves is too small (cross-fitting:
     # Chernozhukov et al. 2018)
-    number, fitted = np.arange(k), np.ones(FOLDS)
-    if clusters is not None:  # numbered as they appear: the order of a pool changes nothing
-        _, first, at = np.unique(clusters, return_index=True, return_inverse=True)
-        number = np.argsort(np.argsort(first))[at]
-    fold = number % FOLDS
+    # clusters are numbered as they appear: the order of a pool changes nothing
+    _, first = np.unique(cluster_of, return_index=True)
+    fold, fitted = np.argsort(np.argsort(first))[cluster_of] % FOLDS, np.ones(FOLDS)
     for f in range(FOLDS):
         others = fold != f
         if others.sum() < 2:

@@ -339,11 +339,7 @@ def estimate_rankings(
     sample = LabelledSample(images, plan.n_pool, weights, plan.blocks[images])
     levels = []
     if any(target in LEVELS for target in targets):  # which are measured together
-        complete = sample.complete
-        levels = [
-            measure_levels(ranking, weights, clusters=sample.clusters, complete=complete)
-            for ranking in rankings
-        ]
+        levels = [measure_levels(ranking, sample) for ranking in rankings]
     estimates = {}
     for target in targets:
         if target not in LEVELS:
@@ -393,10 +389,9 @@ def _at_threshold(
         [*shown, any(shown)],
         strict=True,
     ):
-        measured = measure_counts(point.measure, count, sample.weights, sample.clusters)
-        n_equal = measured.n_equal if is_shown else 0.0
-        accuracy = replace(measured, complete=sample.complete, n_equal=n_equal)
-        prior = prior if is_shown else without_boxes
+        accuracy = measure_counts(point.measure, count, sample)
+        if not is_shown:
+            accuracy, prior = replace(accuracy, n_equal=0.0), without_boxes
         mixing = plan.points[point.measure]
         estimates.append(estimate_category(accuracy, sample, influence, mixing, prior=prior))
     *of_each, whole = estimates

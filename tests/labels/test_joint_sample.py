@@ -27,7 +27,7 @@ def held_by(image, hit, n_images=20):
 
 def estimate(rankings, n_pool=100):
     sample = LabelledSample(np.arange(20), n_pool)
-    accuracies = [measure_sample(ranking) for ranking in rankings]
+    accuracies = [measure_sample(ranking, sample) for ranking in rankings]
     predicted = [np.zeros(n_pool)] * len(rankings)
     free = [FREE] * len(rankings)
     found = estimate_categories(sample, accuracies, predicted, free)

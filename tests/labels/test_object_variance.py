@@ -43,7 +43,7 @@ def test_frames_of_one_block_that_show_the_same_count_once(target):
         ranking = RankedDetections.of(*repeated, np.repeat(n_true, frames))
         blocks = np.repeat(np.arange(20), frames)
         sample = LabelledSample(np.arange(20 * frames), n_pool * frames, clusters=blocks)
-        accuracy = measure_levels(ranking, None, clusters=blocks)[target]
+        accuracy = measure_levels(ranking, sample)[target]
         assert accuracy.n_true == frames * n_true.sum() and accuracy.n_holding == 5 * frames
         errors.append(sample_estimate(accuracy, sample, ValueWithError(0.4, 0.1)))
     one, five = errors
@@ -56,8 +56,8 @@ def test_frames_of_one_block_count_once_at_a_threshold(hits):
     estimates = []
     for frames in (1, 5):
         blocks = np.repeat(np.arange(4), frames)
-        recall = measure_counts("recall", counts[:, blocks], clusters=blocks)
         sample = LabelledSample(np.arange(4 * frames), 40 * frames, clusters=blocks)
+        recall = measure_counts("recall", counts[:, blocks], sample)
         given = None if recall.n_equal else residual
         estimates.append(sample_estimate(recall, sample, ValueWithError(0.7, 0.1), residual=given))
     one, five = estimates
@@ -70,7 +70,8 @@ def test_frames_of_a_single_block_measure_nothing_at_a_threshold(measure):
     counts = np.zeros((3, 40))
     counts[:, :4] = [1, 0, 2, 1], [1, 1, 2, 2], [1, 1, 3, 1]
     for blocks, measured in ((np.arange(40), True), (np.arange(40) // 4, False)):
-        accuracy = measure_counts(measure, counts, clusters=blocks)
+        sample = LabelledSample(np.arange(40), 400, clusters=blocks)
+        accuracy = measure_counts(measure, counts, sample)
         assert (accuracy.n_holding, accuracy.usable) == (4, measured)
 
 
@@ -93,6 +94,9 @@ def test_objects_of_one_image_are_alike():
     assert object_variance(1.0, 0.5, 0.5, 100, 1) > 0.25 * (6 / 7) * WITHIN_IMAGE
 
 
+TWENTY = LabelledSample(np.arange(20), 100)
+
+
 def rankings(hits, n_images=20):
     """One object in each of the first images, found there or not; the rest is empty."""
     k = len(hits)
@@ -106,10 +110,8 @@ def rankings(hits, n_images=20):
 @pytest.mark.parametrize("hits", [[1], [1, 1, 1], [0, 0, 0], [0] * 8])
 def test_equal_objects_do_not_give_a_narrow_interval(target, hits):
     """Three objects that all are found say little; nor do eight of which none is."""
-    sample = LabelledSample(np.arange(20), 100)
-    estimate = sample_estimate(
-        measure_sample(rankings(hits), target), sample, ValueWithError(0.4, 0.2)
-    )
+    accuracy = measure_sample(rankings(hits), TWENTY, target)
+    estimate = sample_estimate(accuracy, TWENTY, ValueWithError(0.4, 0.2))
     assert estimate.half_width() > 0.3 / len(
         hits
     )  # three over n, the rule for a mean over ten IoUs
@@ -119,7 +121,8 @@ def test_equal_objects_do_not_give_a_narrow_interval(target, hits):
 def test_the_factor_of_a_share_is_one():
     """Simulated: AP50 of independent objects found with probability .5 at precision 1."""
     rng = np.random.default_rng(0)
-    values = [measure_sample(rankings(rng.random(20) < 0.5), "mAP50").value for _ in range(2)]
+    drawn = [rankings(rng.random(20) < 0.5) for _ in range(2)]
+    values = [measure_sample(ranking, TWENTY, "mAP50").value for ranking in drawn]
     assert np.isfinite(values).all() and PER_OBJECT["mAP50"] == PER_OBJECT["mAP75"] == 1.0
 
 
@@ -128,8 +131,7 @@ def test_the_factor_of_a_share_is_one():
 def test_images_that_all_show_the_same_share_do_not_show_that_it_is_exact(measure, right):
     """By hand: 20 of 100 images with two boxes and two objects each, all right or all wrong."""
     two = np.full(20, 2.0)
-    accuracy = measure_counts(measure, np.array([right * two, two, two]))
-    sample = LabelledSample(np.arange(20), 100)
+    accuracy = measure_counts(measure, np.array([right * two, two, two]), TWENTY)
     share = (20 * right + 5 * 0.5) / 25  # without a label-free estimate
     variance = share * (1 - share) * (25 / 26) / (40 / 1.2)  # 40, correlated within an image
     flat = np.zeros(100)  # predicted influence that does not vary, and its residual variance
@@ -139,7 +141,7 @@ def test_images_that_all_show_the_same_share_do_not_show_that_it_is_exact(measur
         {"predicted": flat, "residual": VariancePrior(0.0, 4.0)},
         {"predicted": varied, "residual": VariancePrior(1e-6, 60.0)},
     ):
-        estimate = sample_estimate(accuracy, sample, **options)
+        estimate = sample_estimate(accuracy, TWENTY, **options)
         assert estimate.value == right and estimate.dof == DOF
         assert estimate.error == pytest.approx(np.sqrt(0.8 * variance), rel=1e-12)
     complete = sample_estimate(accuracy, LabelledSample(np.arange(20), 20))
@@ -148,7 +150,8 @@ def test_images_that_all_show_the_same_share_do_not_show_that_it_is_exact(measur
 
 def test_a_prediction_that_does_not_vary_does_not_reduce_the_variance_that_labels_show():
     counts = np.array([[2.0, 1, 2, 2], [2, 2, 2, 2], [2, 2, 2, 2]])
-    accuracy, sample = measure_counts("precision", counts), LabelledSample(np.arange(4), 100)
+    sample = LabelledSample(np.arange(4), 100)
+    accuracy = measure_counts("precision", counts, sample)
     alone = sample_estimate(accuracy, sample)
     flat = {"predicted": np.zeros(100), "residual": VariancePrior(0.0, 4.0)}
     assert sample_estimate(accuracy, sample, **flat) == alone

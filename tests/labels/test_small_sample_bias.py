@@ -21,7 +21,8 @@ def test_the_correction_fitted_elsewhere_removes_most_of_the_bias():
         whole, n_in_pool = world.average_precision().mean(), world.n_true.sum()
         for _ in range(150):
             images = rng.choice(120, 10, replace=False)
-            few, sample = measure_sample(world.take(images)), LabelledSample(images, 120)
+            sample = LabelledSample(images, 120)
+            few = measure_sample(world.take(images), sample)
             before.append(few.value - whole)
             less = sample_estimate(few, sample, small_sample_bias=b, n_in_pool=n_in_pool)
             after.append(less.value - whole)
