@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.game import GameScore, read_density
-from autoeval.counting.predictions import CountPredictions, counted
+from autoeval.counting.predictions import CountPredictions, counted, match_ids
 from autoeval.counting.true_counts import GroundTruth, beyond
 from autoeval.errors import InputError
+from autoeval.io.image_identity import SUFFIXES
 from autoeval.io.images import image_size
 from autoeval.runtime.files import PathLike, read_json
 from autoeval.runtime.progress import progress_bar
@@ -91,7 +92,7 @@ def evaluate_points(
         raise InputError(f"{name}: no image has true and predicted points.")
     common = {i: predicted[i] for i in common_ids}
     sizeless_ids = [i for i, p in common.items() if p and not p.size and not truth.images[i].size]
-    on_disk = {i: size for i in sizeless_ids if (size := size_in(images, i))}
+    on_disk = sizes_in(images, sizeless_ids)
     predicted = in_frame_of_truth(name, common, truth, rescale, on_disk=on_disk) | {
         i: image for i, image in predicted.items() if i not in set(common_ids)
     }
@@ -143,20 +144,28 @@ def evaluate_points(
     return Localisation(name, table, tuple(notes))
 
 
-def size_in(images: Path | None, image_id: str) -> tuple[int, int] | None:
-    """Return height and width of an image in a folder; None where it is not there.
+def sizes_in(images: Path | None, image_ids: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Return height and width of the images that a folder holds.
 
     Parameters
     ----------
     images : Path, optional
         The folder.
-    image_id : str
-        File name, with or without ``.jpg`` or ``.png``.
+    image_ids : collection of str
+        Names of images: those of files, also without ``.jpg`` or ``.png``, come before others that
+        `match_ids` joins.
     """
     if images is None:
-        return None
-    names = (image_id, f"{image_id}.jpg", f"{image_id}.png")
-    return next((size for name in names if (size := image_size(images / name))), None)
+        return {}
+    files = {
+        path.relative_to(images).as_posix()
+        for path in images.rglob("*")
+        if path.suffix.lower() in SUFFIXES
+    }
+    called = {i: n for i in image_ids for n in (f"{i}.png", f"{i}.jpg", i) if n in files}
+    called |= match_ids([i for i in image_ids if i not in called], files)
+    sizes = {i: image_size(images / name) for i, name in called.items()}
+    return {i: size for i, size in sizes.items() if size}
 
 
 def in_frame_of_truth(
@@ -279,8 +288,8 @@ def evaluate_maps(
     """
     game, sizeless, broken = GameScore(LEVELS), list[str](), list[str]()
     unsized = {i: t.points for i, t in truth.images.items() if i in maps and not t.size}
-    on_disk = {i: size_in(images, i) for i in unsized}
-    _check_reach(name, "true", [(points, on_disk[i]) for i, points in unsized.items()])
+    on_disk = sizes_in(images, unsized)
+    _check_reach(name, "true", [(points, on_disk.get(i)) for i, points in unsized.items()])
     for image_id, path in maps.items():
         true = truth.images.get(image_id)
         if true is None or true.points is None:
@@ -289,7 +298,7 @@ def evaluate_maps(
         if not np.isfinite(density).all():
             broken.append(image_id)
             continue
-        size = true.size or on_disk[image_id]
+        size = true.size or on_disk.get(image_id)
         if size is None or min(*size, *density.shape) < SMALLEST:
             sizeless.append(image_id)
         else:

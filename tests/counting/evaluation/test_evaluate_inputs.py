@@ -291,6 +291,20 @@ def test_points_beyond_images_on_disk_are_of_another_frame(folder, capsys):
                 assert table.loc["GAME(3)", "net"] == 6
 
 
+@pytest.mark.parametrize("file", ["a.png", "a.jpg", "a.JPEG", "a.bmp", "a.tif", "b/a.jpeg"])
+def test_sizes_of_images_are_found_as_images_are_joined(folder, file):
+    """GAME left out images with any other suffix as not there."""
+    (folder / "images" / "b").mkdir(parents=True)
+    cv2.imwrite(str(folder / "images" / file), np.zeros((64, 64, 3), np.uint8))
+    (folder / "bins.json").write_text("[0, 5]")
+    (folder / "truth.json").write_text(json.dumps({"a": [[60, 60], [5, 5], [30, 9]]}))
+    (folder / "net.json").write_text(json.dumps({"x/a": [[60, 5], [5, 60], [30, 62]]}))
+    given = ["--truth", "truth.json", "--bins", "bins.json", "--images", "images"]
+    assert evaluate("net.json", *given) == 0
+    table = pd.read_csv("count_evaluation/localisation.csv", index_col="measure")
+    assert table.loc["GAME(3)", "net"] == 6
+
+
 def test_density_maps_are_counted_and_placed(folder):
     (folder / "maps").mkdir()
     density = np.zeros((8, 8))
