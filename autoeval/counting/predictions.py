@@ -133,8 +133,8 @@ def numbers(path: PathLike, frame: pd.DataFrame, column: str) -> np.ndarray:
 
 
 def _names(column: pd.Series) -> pd.Series:
-    """Return the names of images as text; whole numbers in a column of floats have no point."""
-    return column.convert_dtypes().astype(str).str.strip()
+    """Return names of images as text, a missing one empty; whole numbers of floats have no point."""
+    return column.convert_dtypes().astype(object).where(column.notna(), "").astype(str).str.strip()
 
 
 def _read(path: Path) -> pd.DataFrame:

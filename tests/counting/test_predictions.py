@@ -223,6 +223,15 @@ def test_ids_that_are_numbers_are_the_same_in_any_type(tmp_path, dtype):
     assert read_long(tmp_path / "m.parquet")["count"].to_dict() == {("3", ""): 1, ("10", ""): 2}
 
 
+@pytest.mark.parametrize("names", [["a", None], [3.0, None]])
+def test_a_row_without_a_name_in_parquet_is_of_no_image(tmp_path, names):
+    """It ended in a traceback; in CSV its name is empty."""
+    pd.DataFrame({"id": names, "pred": [1, 2]}).to_parquet(tmp_path / "m.parquet")
+    read = read_predictions(tmp_path / "m.parquet", {"a": 4.0, "3": 4.0})
+    assert read.pred.tolist() == [1] and read.ids[0] in ("a", "3")
+    assert len(read_long(tmp_path / "m.parquet")) == 2
+
+
 def test_the_index_of_a_parquet_file_names_images_and_classes(tmp_path):
     table = pd.DataFrame({"image": ["a", "b"], "class": "egg", "count": [1, 2]})
     table.set_index(["image", "class"]).to_parquet(tmp_path / "long.parquet")
