@@ -133,7 +133,7 @@ def numbers(path: PathLike, frame: pd.DataFrame, column: str) -> np.ndarray:
 
 
 def _names(column: pd.Series) -> pd.Series:
-    """Return names of images as text, a missing one empty; whole numbers of floats have no point."""
+    """Return names of images as text, a missing one empty; whole floats have no point."""
     return column.convert_dtypes().astype(object).where(column.notna(), "").astype(str).str.strip()
 
 

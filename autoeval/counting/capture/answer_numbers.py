@@ -131,7 +131,7 @@ _ABOUT = r"(?:(?:of|is|was|are|about|around|approximately|roughly|nearly|almost|
 _LABELLED = (
     r"\b(?:step|row|column|col|line|figure|fig|image|picture|photo|table|page|no\.|question|layer|"
     r"level|section|option|version|panel|frame|attempt|case|part|example|"
-    r"(?:error|status)(?:\s+code)?|http)"
+    r"(?:error|status)(?:\s+code)?|http|(?:jersey|shirt|bib|wearing|including)\s+number)"
 )
 _LABEL = (
     r"(?!(?:image|figure|picture|photo|question|count|total|answer|about|around|are|see|have|only|"
@@ -153,6 +153,7 @@ _NUMBERS = (  # that say something else than how many objects there are
     rf"\b(?:off|wrong|differs?|out|var(?:y|ies))\s+by\s+(?:about\s+|one\s+or\s+)?{N}(?:\s+(?:or|to)\s+{N})?|\b(?:within|error\s+of|uncertainty\s+of)\s+{N}",
     rf"(?:\bbetween\s+{N}\s+and\s+{N}|{N}\s*(?:[-–—~]|to)\s*{N})\s*{_UNIT_WORD}",
     rf"{N}(?:\s*(?:×|by|times|multiplied\s+by)\s*{N})+",
+    rf"{N}\s+(?:bunch|pack|box|bag|basket|tray|plate|pile|stack|carton|crate|bowl)(?:es|s)?\s+of\s+{N}",
     rf"{N}\s*[-\s]\s*{_DIFFERENT}(?:{_UNIT_WORD})(?:\s+(?:of|with|by|containing)\s+{N}"
     r"(?:\s+columns?)?)?",
     rf"{N}\s*/\s*{N}",
@@ -181,7 +182,8 @@ _RANGES = (  # and bounds, shares, sums that nobody added up: no single number
     rf"\bbetween\s+{N}\s+and\s+{N}",
     rf"{N}\s*(?:[-–—~]|(?<!\.)\.\.(?!\.))\s*{N}",
     rf"{N}\s+(?:\w+\s+)?(?:max|min|maximum|minimum|at\s+most|at\s+least|tops)\b(?!\s+{N})",
-    rf"{N}\s*,?\s*\(?(?:to|or|possibly|maybe|perhaps|or\s+maybe|or\s+perhaps|or\s+even|or\s+possibly)\s+{N}\)?",
+    rf"{N}\s*(?:,|—|–|-)?\s*\(?(?:to|or|(?:(?:or|but)\s+)?(?:possibly|maybe|perhaps)|or\s+even)\s+{N}\)?",
+    rf"{N}[\s-]something\b",
     rf"{N}\s+\w+\s*,?\s*\(?(?:or|(?:or\s+)?(?:possibly|maybe|perhaps))\s+{N}(?=\W*$)",
     rf"{N}\s+{N}\s*/\s*{N}",
     rf"\b{_BOUND}\s+(?:about\s+|around\s+|the\s+)?{N}",
@@ -206,7 +208,8 @@ _COUNTED_FROM_ONE = (
     rf"({N})\s*(?:-|–|to|through|until|up\s+to)\s*({N})"
 )
 _OF_ALL = (  # "9 of the 12 dots", "of the 12 dots, 9 are red": the 12 speak of all
-    rf"({N})\s+(?:out\s+)?of\s+(?:the|these|those|all|a\s+total\s+of)\s+(?:\w+\s+)?({N})"
+    rf"({N})\s+(?:out\s+)?of\s+(?:(?:the|these|those|all|a\s+total\s+of)\s+(?:\w+\s+)?"
+    rf"|(?={N}\s+(?:\w+\s+){{0,2}}?(?:visible|hidden|shown|seen|covered|occluded)\b))({N})"
     rf"|\bof\s+(?:(?:the|these|those|all)\s+(?:\w+\s+)?)?({N})\s+\w+,\s+(?:only\s+|about\s+)?({N})"
     r"(?=\s+(?:is|are|was|were|has|have)\b)"
 )

@@ -73,6 +73,7 @@ _CORRECTION = (
 _AT_START = r"^\W*(?:actually|no,\s|hmm|oh,|sorry,)"
 _INNER = (
     r",\s+(?:(?:actually|sorry),?\s|no,\s|no\s+(?=\d|wait\b))"
+    r"|\s*\((?=(?:actually|correction|sorry)\b)"
     r"|(?:—|–|\s-|\.\.\.|…)\s*(?:(?:actually|sorry)\b,?\s|no\b,?\s+(?=\d|wait\b|it\b|there\b))"
 )
 _REFUSAL = (

@@ -191,11 +191,19 @@ OF_SOME = [
     ("2 hundred 50", 250),
     ("2 thousand 300 people", 2300),
     ("2 thousand, 30 of them hidden", 2000),
+    ("7 players, including number 10.", 7),
+    ("14, but possibly 15", None),
+    ("14 — possibly 15", None),
+    ("15 (actually 14)", 14),
+    ("3 bunches of 7 bananas", None),
+    ("3 bunches of 7 bananas, so 21 bananas", 21),
+    ("9 out of 12 are visible", 12),
+    ("20-something", None),
 ]
 
 
 @pytest.mark.parametrize(("answer", "expected"), OF_SOME)
-def test_a_number_of_some_or_of_an_error_is_not_of_all(answer, expected):
+def test_a_number_of_some_or_in_doubt_is_not_of_all(answer, expected):
     assert extract_count(answer).value == expected
 
 
