@@ -98,8 +98,9 @@ def read_checkpoint(path: Path, *, trust: bool = False) -> dict[str, Any]:
             content = torch.load(path, map_location="cpu", weights_only=not trust)
     except pickle.UnpicklingError as error:
         raise InputError(_refusal(path, error)) from error
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
-        raise InputError(f"Cannot read the checkpoint {path}: {error}") from error
+    except Exception as error:  # half a download may make any part of torch's reader fail
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"Cannot read the checkpoint {path} ({reason}).") from error
     if isinstance(content, nn.Module):
         content = content.state_dict()
     if not isinstance(content, Mapping):

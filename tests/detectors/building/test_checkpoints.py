@@ -104,6 +104,17 @@ def test_damaged_files_are_named(tmp_path):
             read_checkpoint(tmp_path / "a.pth")
 
 
+def test_half_a_download_of_the_older_format_is_named(tmp_path):
+    """Its reader raises other errors by where the file ends: of structs, of empty lists."""
+    path = tmp_path / "a.pth"
+    torch.save({"state_dict": WEIGHTS}, path, _use_new_zipfile_serialization=False)
+    whole = path.read_bytes()
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        with pytest.raises(InputError, match=r"a\.pth"):
+            read_checkpoint(path)
+
+
 @pytest.mark.parametrize("content", [{}, {"state_dict": {}}, {"epoch": 3}, [1]])
 def test_no_weights(tmp_path, content):
     with pytest.raises(InputError, match="weights"):
