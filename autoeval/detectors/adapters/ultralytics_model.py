@@ -29,6 +29,7 @@ TASKS = ("detect", "segment")
 SET_ONLY_THERE = ("classes", "nms", "end2end", "half", "quantize")  # in ``overrides``
 PROMPTS = ("pe", "txt_feats")  # what YOLOE and YOLO-World look for, no weights of the network
 ADDRESS = "https://github.com/ultralytics/assets/releases"
+SUPPRESSION_MS = 2000  # after which it may stop, and leave what is behind in a batch without boxes
 
 
 def named(name: str) -> bool:
@@ -147,9 +148,16 @@ def from_ultralytics(
     runner = copy.copy(model)
     vars(runner).update(predictor=None, overrides={"task": task}, callbacks=get_default_callbacks())
 
+    def predict(images: Sequence[np.ndarray]) -> list[Any]:
+        return runner.predict(list(images), device=place, verbose=False, save=False, **settings)
+
     def find(images: Sequence[np.ndarray]) -> tuple[list, list, list]:
-        results = runner.predict(list(images), device=place, verbose=False, save=False, **settings)
+        results = predict(images)
+        if results[0].speed["postprocess"] * len(images) > SUPPRESSION_MS and len(images) > 1:
+            results = [result for image in images for result in predict([image])]
         boxes = [result.boxes.cpu().numpy() for result in results]
+        # The distances to the edges may be negative, as in a YOLO26: such a box has no area.
+        boxes = [b[(b.xyxy[:, 2:] > b.xyxy[:, :2]).all(axis=1)] for b in boxes]
         return [b.xyxy for b in boxes], [b.conf for b in boxes], [b.cls for b in boxes]
 
     try:

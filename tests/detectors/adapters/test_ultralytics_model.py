@@ -3,6 +3,9 @@
 Run where it is installed (AGPL-3.0): `pip install -e '.[ultralytics]'`, best apart.
 """
 
+import time
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from framework_images import scenes, two_sizes
@@ -88,6 +91,41 @@ def test_boxes_are_those_of_predict(weights, name):
     of_object = from_ultralytics(YOLO(path), options=OPTIONS)
     assert_same(of_object.observe(images[:1], ["a"]), found[:1])
     assert of_object.settings == detector.settings
+
+
+def test_boxes_that_end_before_they_begin_have_no_area(weights):
+    """A YOLO26 has no distribution of distances, and some are negative: a whole run was refused."""
+    from ultralytics import YOLO
+
+    model, images, options = YOLO(weights("yolo26n")), two_sizes(), {**OPTIONS, "max_det": 600}
+    head = model.model.model[-1]
+    for layers in (head.cv2, head.one2one_cv2):  # of versions without and with suppression
+        layers[2][-1].bias.data -= 2
+    detector = from_ultralytics(model, options=options)
+    found = [model.predict(i, verbose=False, **options)[0].boxes.cpu().numpy() for i in images]
+    for one in found:
+        assert ((one.xyxy[:, 2:] - one.xyxy[:, :2]) < -2).any()
+    assert_same(detector.observe(images, list("abc")), found)
+
+
+def test_images_behind_a_slow_suppression_have_their_boxes(weights, monkeypatch):
+    """That of Ultralytics stops after some seconds; the images behind in the batch had no box."""
+    from ultralytics.utils import nms
+
+    calls = []
+
+    def slow():
+        calls.append(None)
+        if len(calls) == 4:  # after the first image of the batch; two calls are of the loading
+            time.sleep(2.3)
+        return time.time()
+
+    path, images = weights("yolo11n"), scenes(3)
+    found = framework_boxes(path, images)
+    monkeypatch.setattr(ultralytics_model, "in_batches", lambda find, device: find)  # all in one
+    monkeypatch.setattr(nms, "time", SimpleNamespace(time=slow))
+    detector = DetectorSpec(path, device="cpu", cfg_options=OPTIONS)()
+    assert_same(detector.observe(images, list("abc")), found)
 
 
 @pytest.mark.slow
