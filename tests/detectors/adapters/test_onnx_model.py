@@ -98,6 +98,18 @@ def test_a_layout_is_recognised_and_said(layout, tmp_path, capsys):
     assert detector.categories == ("car", "bus", "tram")
 
 
+def test_boxes_that_end_before_they_begin_have_no_area(tmp_path):
+    """As in a YOLO26 that Ultralytics exported; of others they may be left, top and sides."""
+    rows = [[10, 35, 30, 45, 0.9, 0], [70, 60, 60, 50, 0.7, 0], [55, 40, 65, 60, 0.5, 1]]
+    outputs = {"output0": padded(rows, 30)}
+    meta = {"author": "Ultralytics", "end2end": "True"}
+    found, _ = found_in(write(tmp_path / "a.onnx", outputs, meta=meta))
+    np.testing.assert_allclose(found.boxes, CORNERS)
+    np.testing.assert_allclose(found.scores, [0.9, 0.5])
+    with pytest.raises(InputError, match="ends before it begins"):
+        found_in(write(tmp_path / "b.onnx", outputs, meta={"end2end": "True"}))
+
+
 @pytest.mark.parametrize("n", [0, 1, 4, 5])  # four scores are as long as a box, five as a row
 @pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.parametrize("order", [("box", "score", "label"), ("score", "box", "label"), None])
