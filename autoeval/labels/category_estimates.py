@@ -300,17 +300,20 @@ def difference_estimate(
     r"""Estimate a statistic of N images from k labelled ones and a prediction of their influence.
 
     .. math:: \theta = \theta_S - \bar\lambda \sum_i a_i IF^p_i, \qquad
-              SE^2 = \Big(1 - \frac{k}{N}\Big) \frac{K}{K-1}
-              \sum_c \Big( \sum_{i \in c} a_i (r_i - \bar r) \Big)^2
+              SE^2 = \frac{K}{K-1}
+              \sum_c \Big( \sum_{i \in c} \sqrt{1 - \pi_i}\, a_i (r_i - \bar r) \Big)^2
 
-    with :math:`r_i = IF_i - \lambda_i IF^p_i` and normalised weights :math:`a_i` (1/k, or the
-    inverse inclusion probabilities over their sum: Hájek). The sum runs over K clusters; each image
-    is its own where none are given, and the formula is then :math:`(1 - k/N)\, s^2(r) / k`.
+    with :math:`r_i = IF_i - \lambda_i IF^p_i`, inclusion probabilities :math:`\pi_i` (k / N where
+    all are equal) and normalised weights :math:`a_i` (1/k, or the inverse inclusion probabilities
+    over their sum: Hájek). An image that was certain to be drawn adds no error. The sum runs over K
+    clusters; each image is its own where none are given, and the formula with equal probabilities
+    is then :math:`(1 - k/N)\, s^2(r) / k`.
     :math:`\lambda` is 1 for fewer than `MANY` labels; above, cov(IF, IFᵖ) / var(IFᵖ), clipped to
     [0, 1], each image by the slope of other clusters (cross-fitted); their mean in the value, so
     that all labels give the statistic itself. Without a prediction this is the estimate from
     labels alone. It holds for any asymptotically linear statistic. Sources:
-    Angelopoulos et al. 2023 (PPI), 2311.01453 (PPI++); Särndal et al. 1992, section 6.3.
+    Angelopoulos et al. 2023 (PPI), 2311.01453 (PPI++); Särndal et al. 1992, section 6.3; of unequal
+    probabilities Hájek 1964 (as of Poisson sampling with a fixed size, :math:`1 - \pi_i` of each).
 
     Where only h images hold an object (`n_holding`), K is at most h in the factor K / (K - 1), and
     λ is multiplied by 1 - 1 / h, see `difference_terms`.
@@ -376,12 +379,12 @@ def difference_estimate(
     if most >= 1:
         variance, dof = float(shown / (shown - 1) * np.sum(terms**2)), float(most)
     if variance_prior is not None and variance_prior.dof > 0:
-        of_mean, of_prior = variance_prior.variance / k, variance_prior.dof
+        left = 1 - k / sample.n_pool
+        of_mean, of_prior = left * variance_prior.variance / k, variance_prior.dof
         total = of_prior + dof
         variance = (of_prior * of_mean + dof * variance) / total if dof > 0 else of_mean
         dof = total
-    finite = 1 - k / sample.n_pool
-    return ValueWithError(float(value) - correction, math.sqrt(finite * variance), dof)
+    return ValueWithError(float(value) - correction, math.sqrt(variance), dof)
 
 
 def difference_terms(
@@ -409,8 +412,8 @@ def difference_terms(
     Returns
     -------
     terms : ndarray of shape (K,)
-        Of each cluster the sum of :math:`a_i (r_i - \bar r)`; they add up to 0, and the sum of
-        their squares is the variance before all corrections.
+        Of each cluster the sum of :math:`\sqrt{1 - \pi_i}\, a_i (r_i - \bar r)`; the sum of their
+        squares is the variance before Bessel's correction.
     correction : float
         The mean slope times the weighted mean of `predicted`, to be subtracted from the value; 0
         without a prediction.
@@ -426,7 +429,8 @@ def difference_terms(
             slope = slope * (1 - 1 / max(n_holding, 1))
         rest = influence - slope * predicted
         correction = float(slope.mean() * (shares @ predicted))
-    terms = shares * (rest - shares @ rest)
+    drawn = k / sample.n_pool if weights is None else 1 / weights
+    terms = np.sqrt(1 - drawn) * shares * (rest - shares @ rest)
     return np.bincount(sample.cluster_of, terms), correction
 
 

@@ -66,7 +66,7 @@ def test_a_perfect_prediction_leaves_no_error():
 def test_equal_weights_change_nothing():
     influence, predicted = np.random.default_rng(0).normal(size=(2, 9))
     plain = estimate_of(0.4, influence, predicted, n_pool=50)
-    weighted = estimate_of(0.4, influence, predicted, n_pool=50, weights=np.full(9, 5.0))
+    weighted = estimate_of(0.4, influence, predicted, n_pool=50, weights=np.full(9, 50 / 9))
     assert [weighted.value, weighted.error] == pytest.approx([plain.value, plain.error])
 
 
@@ -175,6 +175,13 @@ def test_unequal_probabilities_are_weighed_back():
     assert abs(np.mean(errors)) < 0.25
     assert np.mean(naive) > 0.03
     assert 0.85 < np.std(errors) < 1.15
+
+
+def test_an_image_that_was_certain_to_be_drawn_adds_no_error():
+    """By hand: weights 1, 2, 2 are shares of .2, .4, .4, of the mean .08 + .04 - .12 = 0."""
+    influence, weights = np.array([0.4, 0.1, -0.3]), np.array([1.0, 2, 2])
+    estimate = estimate_of(0.5, influence, n_pool=5, weights=weights)
+    assert estimate.error**2 == pytest.approx(3 / 2 * (1 - 1 / 2) * 0.4**2 * (0.1**2 + 0.3**2))
 
 
 @pytest.mark.parametrize("k", [10, 20, 50])
