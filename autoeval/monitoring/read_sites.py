@@ -30,10 +30,10 @@ from autoeval.estimation.observation.detector_identity import (
     refuse_differences,
     score_thresholds,
 )
-from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
-from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
-from autoeval.estimation.observation.samples import ImageLoading, PassLog, UnlabelledSamples
+from autoeval.estimation.observation.reference_boxes import PredictionsReference
+from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
 from autoeval.estimation.read_site import site_of_files
 from autoeval.estimation.run_detector import Detector, fitted_reference, own_words
 from autoeval.io.find_images import file_stamp, path_stamp
@@ -556,25 +556,16 @@ def site_images(
     return images, vanished
 
 
-def site_observer(
-    estimator: AccuracyEstimator,
-    detector: ImageDetector,
-    *,
-    reference: Reference | None = None,
-    reading: ImageLoading | None = None,
-) -> Observer:
+def site_observer(estimator: AccuracyEstimator, detector: Detector) -> Observer:
     """Make the plain pass over the images of sites, in the detector's own words.
 
     Parameters
     ----------
     estimator : AccuracyEstimator
         The fit.
-    detector : ImageDetector
-        The same detector as in the fit.
-    reference : Reference, optional
-        Run on the same images; by default that of the fit, where it was a detector.
-    reading : ImageLoading, optional
-        How images are loaded.
+    detector : Detector
+        The same as in the fit. By default its reference is that of the fit, where that was a
+        detector.
 
     Raises
     ------
@@ -582,6 +573,7 @@ def site_observer(
         If the detector or the reference is not that of the fit, or a reference is missing, would
         not be read, or is given as predictions.
     """
+    loaded, reference = detector.loaded, detector.loaded_reference
     if isinstance(reference, PredictionsReference):
         raise InputError(
             "Where a detector is run on the images of sites its reference detector is run, too "
@@ -590,14 +582,14 @@ def site_observer(
     if reference is None and {*REFERENCE_FEATURES} & {*estimator.regression_.features_}:
         reference = fitted_reference(estimator.loading_)
     estimator.check_reference(reference is not None)
-    estimator.check_detector(detector, reference)
+    estimator.check_detector(loaded, reference)
     # Boxes are stored as they are found: those under a threshold of the fit would count.
     fitted = estimator.context_.get("detector") or estimator.known_looks().detector
     refuse_differences(
-        score_thresholds(fitted), score_thresholds(detector.settings), prefix="detector."
+        score_thresholds(fitted), score_thresholds(loaded.settings), prefix="detector."
     )
     settings = PassSettings(reference=reference)
-    return Observer(detector, own_words(detector), settings, reading=reading)
+    return Observer(loaded, own_words(loaded), settings, reading=detector.reading)
 
 
 class SitePass(TravellingObserver):
@@ -799,12 +791,7 @@ def observe_images(
     InputError
         As `site_observer` and `observe_sites`.
     """
-    observer = site_observer(
-        estimator,
-        detector.loaded,
-        reference=detector.loaded_reference,
-        reading=detector.reading,
-    )
+    observer = site_observer(estimator, detector)
     images, vanished = site_images(files, depth=depth)
     work = SitePass(observer, clock, load=detector.spec, depth=depth)
     counts = observe_sites(images, work, store, executor=detector.executor)

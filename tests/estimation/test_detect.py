@@ -413,10 +413,10 @@ def test_boxes_from_a_higher_threshold_are_read_alike_by_file_and_by_run(sites, 
     codes = [warning.code for warning in by_run.warnings]
     assert "low-scores-missing" in codes and by_run.site.boxes.floor > 0.2
     assert by_run.value < fitted.predict(images=new / IMAGES).value
-    site_observer(fitted, thresholded(name, 0.01))
+    site_observer(fitted, autoeval.Detector(thresholded(name, 0.01)))
     # a monitor stores boxes as they are found
     with pytest.raises(InputError, match=r"detector\.test_cfg\.score_thr: fitted with 0\.01"):
-        site_observer(fitted, high)
+        site_observer(fitted, autoeval.Detector(high))
 
 
 @pytest.mark.rare

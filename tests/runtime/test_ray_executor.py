@@ -169,7 +169,7 @@ def test_workers_observe_the_images_of_places_as_one_process_does(cluster, tmp_p
 
     def rows(name, executor=None):
         store = MonitorStore(tmp_path / name)
-        observer = site_observer(estimator(), detector())
+        observer = site_observer(estimator(), autoeval.Detector(detector()))
         work = SitePass(observer, Clock("file"))
         counts = observe_sites(images, work, store, executor=executor, in_batch=4)
         assert (counts.done, counts.failed) == (3, {})
