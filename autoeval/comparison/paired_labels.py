@@ -575,34 +575,28 @@ def plan_difference(
     plan = plan_in_folder(
         first_fit, estimates[first_name], folder, request, prelabel=prelabel, change=redrawn
     )
-    return replace(plan, difference=outlook_of(a, b, first_fit.target, first_fit.level, plan))
+    return replace(plan, difference=outlook_of(a, b, plan))
 
 
-def outlook_of(
-    a: ComparedDetector, b: ComparedDetector, target: str, level: float, plan: LabelPlan
-) -> Outlook:
+def outlook_of(a: ComparedDetector, b: ComparedDetector, plan: LabelPlan) -> Outlook:
     """Forecast the precision that labels give of the difference of two detectors.
 
     Parameters
     ----------
     a, b : ComparedDetector
         On common ground.
-    target : str
-        What is compared.
-    level : float
-        Nominal coverage of the interval.
     plan : LabelPlan
         Of the first detector: at a threshold the variance of a labelled image is twice its own, as
         of two detectors that are independent.
     """
-    free = compare_label_free(a, b, target, level, plan.n_blocks)
+    free = compare_label_free(a, b, plan.target, plan.level, plan.n_blocks)
     if free.outlook is not None:
         return free.outlook
     # at a threshold, of two detectors that are taken to be independent
     of_one = plan.outlook
     assert isinstance(of_one, Outlook)
     per_image = of_one.per_image.scaled(2.0 * ERROR_FACTOR**2)
-    return Outlook(per_image, len(a.site), free.whole, level, plan.n_blocks)
+    return Outlook(per_image, len(a.site), free.whole, plan.level, plan.n_blocks)
 
 
 def _by_difference(plan: LabelPlan, other_plan: LabelPlan, sizes: np.ndarray) -> LabelPlan:

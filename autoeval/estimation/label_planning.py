@@ -91,23 +91,16 @@ OF_POOL = frozenset(
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """How many images are to be labelled, how they are drawn, and what labels are to measure.
+    """How many images are to be labelled, and how they are drawn.
 
     Parameters
     ----------
     n : int
         Number of images to label; where a plan is enlarged those of it among them.
-    target : str
-        What labels are to measure; one at a threshold, such as ``recall@0.3``, has its own
-        threshold and IoU.
-    level : float
-        Nominal coverage of the intervals.
     seed : int, optional
         Of the draw: by default 0, or that of the plan that is enlarged.
     frames : int, optional
         Numbered files are frames, in blocks of so many; see `blocks_of`.
-    score_thr, iou : float, optional
-        At which precision, recall and F1 are wanted, too.
     everywhere : bool
         For precision, too, draw from all images, not only from those with a box over its threshold;
         each with the same probability, also where a reference detector disagrees.
@@ -116,12 +109,8 @@ class PlanRequest:
     """
 
     n: int = 20
-    target: str = "mAP"
-    level: float = 0.9
     seed: int | None = None
     frames: int | None = None
-    score_thr: float | None = None
-    iou: float = IOUS[0]
     everywhere: bool = False
     predicted: bool = True
 
@@ -131,9 +120,9 @@ def make_plan(
     assistance: LabelAssistance | None,
     request: PlanRequest,
     *,
+    targets: Sequence[str] = ("mAP",),
     blocks: np.ndarray | None = None,
     reference_boxes: ProbableLabels | None = None,
-    right: np.ndarray | None = None,
     nothing_found: bool = False,
 ) -> LabelPlan:
     """Draw images to label.
@@ -151,20 +140,22 @@ def make_plan(
     assistance : LabelAssistance, optional
         Fitted on boxes of the same detector; None where no influence is predicted.
     request : PlanRequest
-        How many are drawn, and what labels are to measure.
+        How many are drawn, and how.
+    targets : sequence of str
+        What labels are to measure. The draw is for the first; at the threshold and the IoU of the
+        first that has them precision, recall and F1 are wanted.
     blocks : ndarray of shape (M,), optional
         Blocks of time, in the order of the images; by default each image is its own.
     reference_boxes : ProbableLabels, optional
         Boxes of another detector on the same images.
-    right : ndarray of shape (N,), optional
-        True-positive probability of each box at IoU .5, where no influence is predicted.
     nothing_found : bool
         Whether no category has a likely box.
 
     Returns
     -------
     LabelPlan
-        Without what the draw does not depend on: label-free estimates, the detector, warnings.
+        Without what the draw does not depend on: label-free estimates and their level, the
+        detector, warnings.
 
     Raises
     ------
@@ -174,9 +165,9 @@ def make_plan(
     n, n_images = request.n, len(boxes.images)
     if not 1 <= n <= n_images:
         raise InputError(f"Expected 1 to {n_images} images to label (all there are) but got {n}.")
-    point = OperatingPoint.of(request.target)
-    wanted = point or request
-    n_categories, likely, objects = len(boxes.categories), right, None
+    points = [OperatingPoint.of(target) for target in targets]
+    point = next(filter(None, points), None)
+    n_categories, likely, objects = len(boxes.categories), None, None
     # where no box says how often images hold a category, or where it need not be known
     holding = np.array([np.zeros(n_categories), np.ones(n_categories)])
     if assistance is not None and request.predicted:
@@ -191,7 +182,7 @@ def make_plan(
             for of_category in assistance.predict(boxes, reference_boxes, rankings)
         )
         influence = ByImage.of(by_levels, n_images)
-        likely = with_few_bits(probabilities[IOUS.index(round(wanted.iou, 6))])
+        likely = with_few_bits(probabilities[point.level if point else AT_HALF])
         objects = ByImage.of((expected[None] for expected in n_true), n_images)
     else:
         influence = ByImage.unknown(n_categories, len(LEVELS), n_images)
@@ -210,11 +201,10 @@ def make_plan(
         mixing=assistance.mixing_weights(reference_boxes) if assistance else NO_INFLUENCE,
         small_sample_bias=assistance.small_sample_bias if assistance else 0.0,
         priors={},
-        target=request.target,
-        level=request.level,
+        target=targets[0],
         detector="",
-        score_thr=wanted.score_thr,
-        iou=wanted.iou,
+        score_thr=point.score_thr if point else None,
+        iou=point.iou if point else IOUS[0],
         probabilities=likely,
         objects=objects,
         points=assistance.points if assistance else dict.fromkeys(MEASURES, NO_INFLUENCE),
@@ -224,7 +214,7 @@ def make_plan(
         return replace(plan, sequence=np.random.default_rng(plan.seed).permutation(n_images))
     # files may list frames in another order than that of time
     across = np.argsort(blocks if by_time else plan.predicted(plan.target)[-1], kind="stable")
-    if reference_boxes is None or by_time or request.everywhere or point is not None:
+    if reference_boxes is None or by_time or request.everywhere or points[0] is not None:
         return replace(plan, sequence=balanced_order(across, seed=plan.seed))
     sizes = reference_boxes.draw_sizes(boxes, probabilities[AT_HALF])
     sequence = unequal_order(across, sizes, seed=plan.seed)
@@ -436,7 +426,6 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
             "20 labelled images that hold a category, or show a box of it, with 10 labelled boxes."
         )
     targets = (fit.target, *estimate.other_targets)
-    points = [point for point in map(OperatingPoint.of, targets) if point]
     n, counted = request.n, _counted_part(site)
     right: np.ndarray | None = None
     if request.predicted:
@@ -466,21 +455,13 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
             n = min(n, len(images_over)) if without_box else n
     nothing = (nothing_found_text(len(site), fit.target),) if site.nothing_found else ()
     names = [image.file_name for image in of_pool.images]
-    of_fit = replace(
-        request,
-        n=n,
-        target=fit.target,
-        level=fit.level,
-        score_thr=points[0].score_thr if points else None,
-        iou=points[0].iou if points else IOUS[0],
-    )
     plan = make_plan(
         pool,
         assistance,
-        of_fit,
+        replace(request, n=n),
+        targets=targets,
         blocks=blocks,
         reference_boxes=reference_boxes,
-        right=right,
         nothing_found=site.nothing_found,
     )
     whole = {end: getattr(estimate, end) for end in ENDS}
@@ -491,6 +472,8 @@ def plan_estimated(fit: Planning, estimate: Estimate, request: PlanRequest) -> L
         plan,
         priors=priors_of_targets(estimate, fit.at_floor(site.floor).regressions_of(targets)),
         printed={fit.target: whole, **estimate.other_targets, **per_category},
+        level=fit.level,
+        probabilities=plan.probabilities if request.predicted else right,
         detector=site.detector or _fingerprint_of(of_pool, names),
         named=site.named,
         detector_words=site.detector_words,

@@ -308,10 +308,10 @@ class LabelPlan(Result):
     target : str
         What the plan is for; a name in `autoeval.accuracy.measures.TARGETS`, or precision, recall
         or F1 at a score threshold, such as ``recall@0.3``.
-    level : float
-        Nominal coverage of the intervals.
     detector : str
         Fingerprint of the detector.
+    level : float
+        Nominal coverage of the intervals.
     warnings : tuple of Notice
         What was left out of the pool or assumed of it.
     score_thr : float, optional
@@ -390,8 +390,8 @@ class LabelPlan(Result):
     small_sample_bias: float
     priors: Mapping[str, ValueWithError]
     target: str
-    level: float
     detector: str
+    level: float = 0.9
     warnings: tuple[Notice, ...] = ()
     score_thr: float | None = None
     cut: bool = False

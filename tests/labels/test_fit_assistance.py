@@ -177,11 +177,11 @@ def test_precision_is_not_forecast_as_exact_after_a_fit_without_a_wrong_box():
     site = make_site(1)
     clean = replace(site, boxes=site.boxes.where(site.evaluation.matches.hits[AT_HALF]))
     assistance = fit_assistance([clean])
-    plan = make_plan(make_site(9).pool, assistance, PlanRequest(20, target="precision@0.3"))
+    plan = make_plan(make_site(9).pool, assistance, PlanRequest(20), targets=["precision@0.3"])
     error = np.sqrt((1 - 20 / 60) * 0.25 * (6 / 7) / 20)
     assert plan.forecast(20) == pytest.approx(ValueWithError(0, error, 6 + 19).half_width(0.9))
     # recall without a box over the threshold in the whole pool is 0, and known
-    nothing = make_plan(make_site(9).pool, assistance, PlanRequest(20, target="recall@0.999"))
+    nothing = make_plan(make_site(9).pool, assistance, PlanRequest(20), targets=["recall@0.999"])
     assert nothing.forecast(20) == 0
 
 

@@ -156,8 +156,8 @@ class TestOfBlocks:
     def plan_of(self, site, target, blocks, seed=0):
         priors = {"mAP": ValueWithError(0.5, 0.2), "mAP50": ValueWithError(0.7, 0.2)}
         priors["recall@0.3"] = ValueWithError(0.7, 0.2)
-        request = PlanRequest(40, target=target, score_thr=0.3, seed=seed)
-        plan = make_plan(site.pool, assistance_of(5), request, blocks=blocks)
+        request = PlanRequest(40, seed=seed)
+        plan = make_plan(site.pool, assistance_of(5), request, targets=[target], blocks=blocks)
         return replace(plan, priors=priors)
 
     @pytest.mark.parametrize(("n_blocks", "frames"), [(5, 20), (20, 10)])

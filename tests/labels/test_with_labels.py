@@ -400,7 +400,7 @@ class TestAtAThreshold:
     @pytest.fixture(scope="class")
     def plan(self, assistance, two):
         priors = dict.fromkeys(["recall@0.4", "recall@0.4/car"], ValueWithError(0.6, 0.2))
-        plan = make_plan(two.pool, assistance, PlanRequest(30, target="recall@0.4"))
+        plan = make_plan(two.pool, assistance, PlanRequest(30), targets=["recall@0.4"])
         return replace(plan, priors=priors)
 
     def test_all_labels_give_the_truth_of_each_category_and_of_all_together(self, plan, two):
@@ -473,7 +473,7 @@ class TestAtAThreshold:
         pool, inside = two.pool.on_images(images), np.isin(two.pool.image, images)
         assert (pool.features == two.pool.features[inside]).all()
 
-        plan = make_plan(pool, assistance, PlanRequest(len(images), target=f"precision@{over}"))
+        plan = make_plan(pool, assistance, PlanRequest(len(images)), targets=[f"precision@{over}"])
         for threshold in (over, 0.8):
             counts = np.sum(
                 [image_counts(ranking, threshold) for ranking in two.evaluation.rankings], axis=0
@@ -493,7 +493,7 @@ class TestAtAThreshold:
         """A plan of a difference has all images, so that its labels are of none that it lacks."""
         images, notes = with_boxes_over(two.pool, None, 0.7)
         pool = two.pool.on_images(images) if cut else two.pool
-        plan = make_plan(pool, assistance, PlanRequest(20, target="precision@0.7"))
+        plan = make_plan(pool, assistance, PlanRequest(20), targets=["precision@0.7"])
         plan = replace(plan, warnings=notes if cut else (), cut=cut)
         labels = label_set(two, range(120))
         stray = replace(labels.images[0], image_id="x.jpg", file_name="x.jpg")
@@ -600,8 +600,10 @@ def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_referen
     request = PlanRequest(20, everywhere=True)
     equal = make_plan(site.pool, with_reference, request, reference_boxes=boxes)
     assert equal.sizes is None
-    request = PlanRequest(20, target="recall@0.3")
-    at_threshold = make_plan(site.pool, with_reference, request, reference_boxes=boxes)
+    request, target = PlanRequest(20), "recall@0.3"
+    at_threshold = make_plan(
+        site.pool, with_reference, request, targets=[target], reference_boxes=boxes
+    )
     assert at_threshold.sizes is None
 
 
