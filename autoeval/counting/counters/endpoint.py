@@ -23,6 +23,7 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 _NEWER_NAME = "max_completion_tokens"
 _NO_KEY = "no-key"  # the client refuses an empty one; it is not sent
 _LONGEST_WAIT = 120  # seconds; after a longer ``Retry-After`` the client does not ask again
+_CUT_OFF_BY = ("length", "content_filter")  # reasons to finish before the end
 # The client adds others, also from environment variables of its own.
 _HEADERS = {"accept", "accept-encoding", "authorization", "connection", "host", "user-agent"}
 _HEADERS |= {"content-length", "content-type", "x-stainless-raw-response"}
@@ -143,7 +144,8 @@ class EndpointAsk:
         text = reply.http_response.text
         try:
             choice = json.loads(reply.http_response.content)["choices"][0]
-            content = choice["message"]["content"]
+            message = choice["message"]
+            content = message["content"]
         except ValueError:
             raise EndpointError(f"the answer is no JSON: {self._clean(text)}") from None
         except (KeyError, IndexError, TypeError):
@@ -152,7 +154,9 @@ class EndpointAsk:
             parts = (part.get("text") for part in content if isinstance(part, dict))
             content = "".join(str(part) for part in parts if part)
         text = "" if content is None else str(content)
-        return CutOffAnswer(text) if choice.get("finish_reason") == "length" else text
+        if not text and message.get("refusal"):
+            return CutOffAnswer(message["refusal"])  # is kept, and no number is read from it
+        return CutOffAnswer(text) if choice.get("finish_reason") in _CUT_OFF_BY else text
 
     def _create(self, body: dict[str, Any]) -> Any:
         """Send a request with the limit of tokens under the name that the endpoint takes."""

@@ -119,13 +119,21 @@ def test_answers_in_parts_are_joined_and_answers_without_message_named(serve):
             ask_of(serve((200, {}, answer)))(IMAGE, "?")
 
 
-def test_an_answer_at_the_limit_of_tokens_is_cut_off(serve):
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_an_answer_at_the_limit_of_tokens_or_of_a_filter_is_cut_off(serve, reason):
     whole, cut = ok("12"), ok("Row 1 has 4, row 2")
     whole[2]["choices"][0]["finish_reason"] = "stop"
-    cut[2]["choices"][0]["finish_reason"] = "length"
+    cut[2]["choices"][0]["finish_reason"] = reason
     assert TextCounter(ask_of(serve(whole))).count(IMAGE, "?").count == 12
     found = TextCounter(ask_of(serve(cut))).count(IMAGE, "?")
     assert found.status == "skipped" and found.text == "Row 1 has 4, row 2"
+
+
+def test_a_refusal_of_the_endpoint_is_a_skipped_answer_with_its_text(serve):
+    refused = ok(None)
+    refused[2]["choices"][0]["message"]["refusal"] = "I can't count the 12 people."
+    found = TextCounter(ask_of(serve(refused))).count(IMAGE, "?")
+    assert found.status == "skipped" and found.text == "I can't count the 12 people."
 
 
 def test_the_limit_of_tokens_has_the_name_that_the_endpoint_takes_or_is_left_out(serve):
