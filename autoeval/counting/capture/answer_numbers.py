@@ -139,6 +139,13 @@ _LABEL = (
 )
 _HOLDS = r"(?:has|have|had|contains?|containing|holds?|holding|with|of|shows?|consists?\s+of|:)"
 _DIFFERENT = r"(?:(?!(?:both|the|of|in|at|per|and|or|to|with|for|on|all)\b)\w+\s+)?"
+_OBJECTS = (  # "12 onion rings" are no 12 rings, as "3 concentric rings" are
+    r"(?!(?:concentric|outer|inner|square|cubic|circular|full|complete|different|distinct|separate|"
+    r"other|visible|small|large|big|equal|front|hind|long|short|thin|thick)\b)"
+    r"[a-z]+\s+(?:rings|wings|legs|wheels|eyes|petals|arms|ears|meters)\b"
+    r"|(?:floor|picture|photo|corner|side|step|row|ring|line)\s+"  # "12 picture frames"
+    r"(?!(?:patterns|grids|lengths|columns|was|has|this)\b)[a-z]{2,}s\b"
+)
 _NUMBERS = (  # that say something else than how many objects there are
     rf"[(\[]\s*-?{N}(?:\s*[,;]\s*-?{N}){{1,3}}\s*[)\]]",  # coordinates
     rf"\b[xy]\s*=\s*{N}",
@@ -154,7 +161,7 @@ _NUMBERS = (  # that say something else than how many objects there are
     rf"(?:\bbetween\s+{N}\s+and\s+{N}|{N}\s*(?:[-–—~]|to)\s*{N})\s*{_UNIT_WORD}",
     rf"{N}(?:\s*(?:×|by|times|multiplied\s+by)\s*{N})+",
     rf"{N}\s+(?:bunch|pack|box|bag|basket|tray|plate|pile|stack|carton|crate|bowl)(?:es|s)?\s+of\s+{N}",
-    rf"{N}\s*[-\s]\s*{_DIFFERENT}(?:{_UNIT_WORD})(?:\s+(?:of|with|by|containing)\s+{N}"
+    rf"{N}\s*[-\s]\s*(?!{_OBJECTS}){_DIFFERENT}(?:{_UNIT_WORD})(?:\s+(?:of|with|by|containing)\s+{N}"
     r"(?:\s+columns?)?)?",
     rf"{N}\s*/\s*{N}",
     rf"{N}\s*(?:%|°|″|′′)|{N}\s+(?:wide|deep|tall|high|long|across|down|apart|thick)\b",
@@ -443,7 +450,8 @@ def find_mentions(sentence: str, *, hidden: bool = False) -> list[Mention]:
             words = nouns[match.start()]
             noun = _stem(words[-1]) if words else ""
             role = _role(_unseen(marked), match.start(), match.end())
-            if noun and re.fullmatch(rf"{_UNCOUNTED}s?", noun, _FLAGS):
+            on_a_post = re.search(r"\b(?:stop|road|street|traffic) sign", " ".join(words), _FLAGS)
+            if noun and not on_a_post and re.fullmatch(rf"{_UNCOUNTED}s?", noun, _FLAGS):
                 continue
             if re.match(
                 r"\s+(?:was|were|is|are)\s+(?:specified|given|mentioned)", rest[match.end() :]

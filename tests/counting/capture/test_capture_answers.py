@@ -202,6 +202,24 @@ OF_SOME = [
 ]
 
 
+# Classes of FSC-147 and COCO that end as units of an arrangement do.
+NAMED_AS_UNITS = ["onion rings", "chicken wings", "parking meters", "stop signs", "traffic signs"]
+
+
+@pytest.mark.parametrize("name", NAMED_AS_UNITS)
+def test_objects_may_be_called_as_units_are(name):
+    assert extract_count(f"There are 12 {name}, 3 of which are hidden.").value == 12
+    assert extract_count(f"12 {name}").value == 12
+    assert extract_count(f"There are no {name} in the image.").value == 0
+    assert extract_count("There are 12 picture frames, 3 of which are hidden.").value == 12
+
+
+def test_units_of_an_arrangement_are_no_objects():
+    for units in ("2 concentric rings", "3 square meters", "4 hind legs", "6 rings"):
+        assert extract_count(f"15 dots in {units}").value == 15
+        assert extract_count(f"{units.capitalize()}.").value is None
+
+
 @pytest.mark.parametrize(("answer", "expected"), OF_SOME)
 def test_a_number_of_some_or_in_doubt_is_not_of_all(answer, expected):
     assert extract_count(answer).value == expected
