@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +27,7 @@ from autoeval.estimation.protocol import (
     LeaveOneSourceOut,
     worse_than_constant,
 )
+from autoeval.io.predictions.category_words import known_spellings
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.model.pair_table import SAMPLE, SEED
 from autoeval.model.regression import DEFAULT_METHOD, MIN_SOURCES
@@ -113,6 +115,7 @@ def fit_task(
             "is 0: add its words to `detector_mapping` in the task file, or leave the category out"
         )
         warnings.append(Notice("category-not-known", text))
+    warnings += _unknown_words(observer)
     table, boxes, of_scores = _score(observer, seed_sets, keep, meta_set, target)
     given = {files.name: files.group or "" for files in observer.task.seed_sets}
     stored = [
@@ -207,6 +210,28 @@ def fit_task(
         return replace(first, fit_result_=result)
     first.fit_result_ = result
     return first
+
+
+def _unknown_words(observer: Observer) -> list[Notice]:
+    """Name words for a category that the detector lacks, where it has others for it: typing errors.
+
+    Where it has none of them, the task was written for other detectors, too.
+    """
+    words, lacking = observer.detector.categories, dict[str, list[str]]()
+    given = observer.task.detector_mapping
+    for word, category in given.items():
+        if word not in words and not known_spellings([word], words):
+            lacking.setdefault(category, []).append(word)
+    counts = Counter(given.values())
+    lacking = {name: some for name, some in lacking.items() if len(some) < counts[name]}
+    return [
+        Notice(
+            "word-not-known",
+            f"the detector has no word {listed(some)}, which `detector_mapping` translates to "
+            f"{name}: check the word",
+        )
+        for name, some in lacking.items()
+    ]
 
 
 def _score(
@@ -363,13 +388,13 @@ def _usable(
     labelled = set(seeds.loc[seeds[target].notna(), "source"])
     if not labelled:
         raise InputError("The own images of no source could be scored. " + " ".join(warnings))
+    scored = set(seeds["source"])
     for source in [name for name in sources(table) if name not in labelled]:
-        warnings.append(
-            Notice(
-                "source-left-out",
-                f"{source}: its own images could not be scored, so it was left out",
-            )
-        )
+        reason = "could not be scored"
+        if source in scored:
+            reason = f"hold no labelled object, without which there is no {target}"
+        text = f"{source}: its own images {reason}, so it was left out"
+        warnings.append(Notice("source-left-out", text))
     return table[table["source"].isin(labelled)].reset_index(drop=True), warnings
 
 

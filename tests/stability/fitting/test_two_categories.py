@@ -105,3 +105,28 @@ def test_a_category_that_the_detector_lacks_is_named(task, tmp_path):
     own = fit.table_[fit.table_["kind"] == "seed"]
     np.testing.assert_allclose(own["mAP"], own["mAP/wide"] / 2)
     assert "category-not-known" in {warning.code for warning in fit.fit_result_.warnings}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "n_warnings"),
+    [
+        ({"tall": "wide", "tal": "wide"}, 1),  # a typing error
+        ({"tall": "wide", "Tall": "wide"}, 0),  # another spelling
+        ({"high": "wide", "broad": "wide"}, 0),  # words of other detectors; "wide" is its own
+    ],
+)
+def test_a_word_that_the_detector_lacks_is_named(mapping, n_warnings, task, tmp_path):
+    """Boxes under the word that was meant would be missed at all sites."""
+    task = replace(task, categories=("wide",), detector_mapping=mapping)
+    task = replace(
+        task, seed_sets=tuple(replace(s, mapping={"wide": "wide"}) for s in task.seed_sets)
+    )
+    fit = fit_task(
+        Observer(WideAndTall(), task, SETTINGS),
+        task.load_seed_sets(),
+        Keeping(tmp_path / "work"),
+        meta_set=MetaSetConfig(n_sets=1, n_images=4),
+        methods=["bos"],
+    )
+    found = [w.code for w in fit.fit_result_.warnings].count("word-not-known")
+    assert found == n_warnings
