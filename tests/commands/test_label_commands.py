@@ -316,7 +316,9 @@ def test_what_cannot_be_read_is_named(world, plan, tmp_path, capsys):
     (pool / "broken.png").write_bytes(b"no image")
     assert main([*with_images(plan, pool), "--n", "6"]) == 0
     told = capsys.readouterr().out
-    assert "image could not be read and were left out: " in told and "broken.png" in told
+    assert "broken.png" in told
+    of_plan = json.loads((tmp_path / "site" / "result.json").read_text())
+    assert "images-unreadable" in [warning["code"] for warning in of_plan["warning_codes"]]
     labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
     assert estimate(tmp_path, labels) == 0
     assert any("broken.png" in text for text in result(tmp_path)["warnings"])

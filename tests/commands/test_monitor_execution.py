@@ -6,7 +6,7 @@ import signal
 from forking import fork
 from monitoring.fake_cameras import detector, estimator, write_camera
 
-from autoeval.estimation.observation.samples import ImageLoading
+from autoeval.estimation.run_detector import Detector
 from autoeval.io.image_lists import load_image_folder
 from autoeval.monitoring.monitor_store import MonitorStore
 from autoeval.monitoring.read_sites import (
@@ -33,12 +33,9 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
 
         made = detector()
         made.__class__ = Dying
-        return SitePass(site_observer(estimator(), made, reading=ImageLoading(1)), Clock("file"))
+        return SitePass(site_observer(estimator(), Detector(made, batch_size=1)), Clock("file"))
 
-    child = fork()
-    if not child:
-        observe_sites(images, work(dies=True), store, in_batch=5)
-        os._exit(0)
+    child = fork(lambda: observe_sites(images, work(dies=True), store, in_batch=5))
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     counts = observe_sites(images, work(dies=False), store, in_batch=5)
     assert (counts.done, len(seen)) == (2, 10)  # two of four batches were whole

@@ -100,12 +100,24 @@ def test_the_rest_is_printed_with_verbose(printed):
     assert "sample estimate: " in whole and "sample estimate: " not in short
 
 
-def test_what_the_fit_has_printed_is_counted_and_not_printed_again(printed):
-    said = {words[0]: both for words, both in printed[1].items() if words[0] != "label"}
-    first = printed[1][next(iter(NUMBERS))][0]  # the fit that both read
+def test_what_the_fit_has_printed_is_counted_and_not_printed_again(tmp_path, monkeypatch, capsys):
+    """A fit on labels that lie six pixels beside the objects warns of them."""
+    for file in SAMPLE.glob("*.json"):
+        shutil.copy(file, tmp_path)
+    labels = json.loads((tmp_path / "val.json").read_text())
+    for label in labels["annotations"]:
+        label["bbox"][0] += 6
+    (tmp_path / "val.json").write_text(json.dumps(labels))
+    monkeypatch.chdir(tmp_path)
+
+    def shown(*words):
+        assert main(words) == 0
+        return capsys.readouterr().out
+
+    first = shown(*next(iter(NUMBERS)))
     of_fit = [line for line in first.splitlines() if line.startswith("warning: ")]
-    for command in ("estimate", "threshold"):
-        short, whole = said[command]
+    for words in (("estimate", *NEW), ("threshold", *SAVED, *NEW)):
+        short, whole = shown(*words), shown(*words, "--verbose")
         repeated = [line for line in of_fit if line in whole.splitlines()]
         assert repeated and not any(line in short for line in repeated)
         counted = re.search(r"^(\d+) warnings? of the fit holds? here, too; --verbose", short, re.M)

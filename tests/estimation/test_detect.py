@@ -146,14 +146,12 @@ def test_a_killed_run_goes_on_without_losing_or_doubling_an_image(tmp_path):
 
         return BlackBoxDetector(find, WORDS, name="bright", settings={"least": 100})
 
-    output, images = tmp_path / "boxes.parquet", tmp_path / "many"
+    output, images, kept = tmp_path / "boxes.parquet", tmp_path / "many", tmp_path / "kept"
     rng = np.random.default_rng(0)
     kills = 0
     for after in [*rng.integers(0, 100, 5).tolist(), n + 1]:
-        child = fork()
-        if not child:
-            autoeval.detect(dying(after), images, output, work_dir=tmp_path / "kept")
-            os._exit(0)
+        dies = dying(after)
+        child = fork(lambda dies=dies: autoeval.detect(dies, images, output, work_dir=kept))
         killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
         assert output.exists() != killed
         kills += killed
@@ -165,7 +163,7 @@ def test_a_killed_run_goes_on_without_losing_or_doubling_an_image(tmp_path):
     autoeval.detect(bright(), images, tmp_path / "whole.parquet")
     assert (tmp_path / "whole.parquet").read_bytes() == output.read_bytes()
     again = len(seen.read_text())
-    autoeval.detect(dying(0), images, output, work_dir=tmp_path / "kept")  # runs nothing
+    autoeval.detect(dying(0), images, output, work_dir=kept)  # runs nothing
     assert len(seen.read_text()) == again < 2 * n
     assert not [path for path in tmp_path.glob(".*")]
 
@@ -180,10 +178,7 @@ def test_forty_kills_at_drawn_times_lose_and_double_no_image(tmp_path):
 
     def run(output, work_dir, seconds=None):
         """Detect in a process of its own; return whether it was killed before it had ended."""
-        child = fork()
-        if not child:
-            autoeval.detect(bright(), images, output, work_dir=work_dir)
-            os._exit(0)
+        child = fork(lambda: autoeval.detect(bright(), images, output, work_dir=work_dir))
         if seconds is not None:
             time.sleep(seconds)
             os.kill(child, signal.SIGKILL)

@@ -118,20 +118,9 @@ def assert_equal(found, expected):
     np.testing.assert_equal(found, expected)  # exact, NaN equal to NaN
 
 
-def start_child(work):
-    child = fork()
-    if not child:
-        try:
-            work()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return child
-
-
 def in_a_child(work):
     """Work in a forked process; return its status."""
-    return os.waitpid(start_child(work), 0)[1]
+    return os.waitpid(fork(work), 0)[1]
 
 
 def missing(site):
@@ -252,7 +241,7 @@ def test_two_at_once_share_the_images(undisturbed, site):
         watching = KeptObserver(observer(Logged(site / name)), Keeping(site / "work"))
         assert_equal(rows(watching, site), undisturbed)
 
-    child = start_child(lambda: one("one.txt"))
+    child = fork(lambda: one("one.txt"))
     one("two.txt")
     assert os.waitpid(child, 0)[1] == 0
     logs = [site / name for name in ("one.txt", "two.txt")]

@@ -62,10 +62,7 @@ class World:
 def live(world, folder, kill_after=None):
     """Score in a child that is killed after some seconds; say what it did."""
     lived_before = len(begun(folder))
-    child = fork()
-    if not child:
-        world.score(folder)
-        os._exit(0)
+    child = fork(lambda: world.score(folder))
     if kill_after is not None:
         time.sleep(kill_after)
         os.kill(child, signal.SIGKILL)
