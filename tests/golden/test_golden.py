@@ -5,9 +5,9 @@ import json
 import pytest
 from golden.flows import EQUAL, FLOWS, RECORDED, ROUNDED, differences, run
 
-# of the longest flows, whose commands are in others too, or in the tests of counting;
-# `pytest tests/golden` runs all
-RARE = ("counting", "five_sites", "photos_reference")
+# of the longest flows, whose commands are in others too, or in the tests of counting, and one that
+# runs a network; `pytest tests/golden` runs all
+RARE = ("counting", "five_sites", "photos_reference", "road_world")
 
 
 def marks_of(name, flow):
