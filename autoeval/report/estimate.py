@@ -135,7 +135,7 @@ def estimate_values(
     at_site = estimator.at_floor(estimate.site.floor if estimate.site else 0.0)
     return {
         "estimate": estimate_fields(estimate),
-        "unreadable": unreadable(estimate),
+        "unreadable": estimate.site.row.get("unreadable", "") if estimate.site else "",
         **notice_values(not_repeated),
         **({"curve": curve.to_dict("records")} if curve is not None and len(curve) else {}),
         **(evaluation_values(fit) if fit else NOT_EVALUATED),
@@ -353,7 +353,7 @@ def estimate_details(estimate: Estimate, estimator: AccuracyEstimator) -> list[s
     estimator : AccuracyEstimator
         That it is by.
     """
-    details, curve = details_without_fit(estimate), site_curve(estimate, estimator)
+    details, curve = [details_without_fit(estimate)], site_curve(estimate, estimator)
     if curve is not None and len(curve):
         from autoeval.report.threshold import curve_text
 
@@ -361,24 +361,18 @@ def estimate_details(estimate: Estimate, estimator: AccuracyEstimator) -> list[s
     return [*details, *evaluation_details(estimator), pairs_text(estimator)]
 
 
-def details_without_fit(estimate: Estimate) -> list[str]:
-    """Return what `estimate_head` leaves out: sampling error, many categories, images not read.
+def details_without_fit(estimate: Estimate) -> str:
+    """Return what `estimate_head` leaves out: sampling error, many categories; may be empty.
 
     Parameters
     ----------
     estimate : Estimate
         At a new site.
-
-    Returns
-    -------
-    list of str
-        Two parts; either may be empty.
     """
     lines = [sampling_text(estimate)]
     if len(estimate.per_category) > MOST_CATEGORIES:
         lines += category_lines(estimate)
-    lost = unreadable(estimate)
-    return ["\n".join(filter(None, lines)), f"not read: {lost}" if lost else ""]
+    return "\n".join(filter(None, lines))
 
 
 def sampling_text(estimate: Estimate) -> str:
@@ -398,17 +392,6 @@ def sampling_text(estimate: Estimate) -> str:
         return sampling
     alone = f"{text(estimate.source_lower)} to {text(estimate.source_upper)}"
     return f"without the sampling error: {alone}; {sampling}"
-
-
-def unreadable(estimate: Estimate) -> str:
-    """Return names and reasons of images of the site that could not be read; empty without any.
-
-    Parameters
-    ----------
-    estimate : Estimate
-        With or without its site.
-    """
-    return str(estimate.site.row.get("unreadable", "")) if estimate.site else ""
 
 
 def estimate_fields(estimate: Estimate) -> dict[str, Any]:
@@ -460,14 +443,13 @@ def result_blocks(estimate: Estimate, fit: FitResult | None) -> list[Block]:
     other_values = "; ".join(x for x in other_target_lines(estimate) if NOT_DEFINED not in x)
     warnings = [warning for warning in site_warnings if warning != above]
     none = "" if warnings else "None of the checks of this estimate gives a warning."
-    lost = unreadable(estimate)
     return [
         IntervalHeadline(f"Estimated {target.name}", target.text(value), interval, note, ends),
         Warnings([above] if above else [], "Before you act on it"),
         Text(f"From the same pass, {other_values}. {TIGHTNESS}" if other_values else ""),
         Warnings(warnings),
         Text(none),
-        Warnings([*of_fit, *[lost] * bool(lost)], OF_FIT),
+        Warnings(of_fit, OF_FIT),
         *(error_figures(fit.held_out) if fit and fit.held_out else ()),
     ]
 

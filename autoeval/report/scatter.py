@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from autoeval.accuracy.measures import TARGETS, Target, find_target
-from autoeval.estimation.category_scores import feature_columns
+from autoeval.accuracy.measures import Target, find_target
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.protocol import FitResult, HeldOutErrors
 from autoeval.model import predict_intervals
 from autoeval.model.priors import PAIRS, shipped
-from autoeval.model.regression import DEFAULT_METHOD
 from autoeval.report.page import Scatter, explained
 from autoeval.result_base import ENDS
 from autoeval.sites.file_looks import Looks
@@ -28,7 +26,6 @@ SAMPLE_SET = "sample set"
 PAIR = "pair"
 OWN = "its own images"
 LEAST_SQUARES = "least squares over the points"
-LEFT_OUT = "held-out estimate"
 STEPS = 30  # points of a line
 ABOUT = "what the fit expects of a category at a new site, where other scores are as usual"
 PANEL = "pairs of detector, site and category of the panel (docs/explanation/calibration.md)"
@@ -51,20 +48,14 @@ class FittedRegression(Protocol):
         Lowest and highest value in the fit of each score that is read.
     sites_ : list of str
         Names of the labelled sites.
-    table_ : DataFrame or dict of str to ndarray
-        The rows that it was fitted on, as arrays by column where it is a dict.
     """
 
     training_range_: dict[str, tuple[float, float]]
     sites_: list[str]
-    table_: Any
 
     @property
     def residuals_(self) -> np.ndarray:
         """Mean absolute errors of what was left out."""
-
-    def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of `table_` without its site."""
 
 
 class Fitted(Protocol):
@@ -93,10 +84,6 @@ class Fitted(Protocol):
     @property
     def looks_(self) -> Looks | None:
         """How the boxes look that the rows were made from, where that is known."""
-
-    @property
-    def table_(self) -> pd.DataFrame:
-        """The rows that it was fitted on."""
 
     @property
     def regression_(self) -> FittedRegression:
@@ -323,69 +310,28 @@ def chart_of_panel(estimator: AccuracyEstimator, estimate: Estimate | None = Non
             lower = np.array([intervals[k].lower for k in shown])
             upper = np.array([intervals[k].upper for k in shown])
             lines[name] = RegressionBand(grid[shown], y, lower, upper, ABOUT)
-    chart = chart_of_scores(estimator, DEFAULT_METHOD, estimate, lines, cloud)
-    return replace(chart, about=[*chart.about, explained(regression.features_)])
-
-
-def chart_of_scores(
-    estimator: Fitted,
-    method: str,
-    estimate: Estimate | None,
-    lines: Mapping[str, RegressionBand] | None,
-    cloud: Cloud | None = None,
-) -> ScatterChart:
-    """Make the chart of every score of the training table, and of the held-out estimates.
-
-    The scores in use come first where there are `lines` along some of them, else the held-out
-    estimates. Scores of single categories are left out.
-
-    Parameters
-    ----------
-    estimator : Fitted
-        Whose table is drawn.
-    method : str
-        By which it estimates.
-    estimate : Estimate or None
-        Drawn as a star.
-    lines : mapping of str to RegressionBand or None
-        By score.
-    cloud : Cloud, optional
-        Stands behind.
-    """
-    import pandas as pd
-
-    target = find_target(estimator.target)
-    # The default method reads own images alone, and makes a target at a threshold of their counts.
-    rows = pd.DataFrame(estimator.regression_.table_)
-    table = rows.assign(**{LEFT_OUT: target.scale * estimator.regression_.predict_left_out()})
-    pairs = "transforms" not in table
-    if pairs:
-        table = table.assign(transforms="", sample_set=table.get("category", table["source"]))
-    table = table.assign(transforms=table["transforms"].fillna(""))
-    used = [name for name in estimator.regression_.training_range_ if name in table]
-    other_columns = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
-    scores = list(dict.fromkeys([*used, LEFT_OUT, *other_columns]))
-    if not lines:
-        scores = list(dict.fromkeys([LEFT_OUT, *scores]))
-    drawn, about = dict(lines or {}), []
-    if table[LEFT_OUT].isna().all():
-        scores.remove(LEFT_OUT)
-    else:
-        ends, none = table[LEFT_OUT].agg(["min", "max"]).to_numpy(), np.full(2, np.nan)
-        drawn[LEFT_OUT] = RegressionBand(
-            ends, ends / target.scale, none, none, "where it would be right"
-        )
-        about.append(
-            f"‘{LEFT_OUT}’ is what ‘{method}’ estimates of each sample set ({target.unit}) "
-            "when it was fitted without its site."
-        )
-    names = ["n_images", "n_boxes", target.name, *scores]
-    present = [name for name in dict.fromkeys(names) if name in table]
-    points = table.groupby(KEYS, sort=False)[present].mean().reset_index()
+    labelled_pairs = regression.pairs_
+    points = pd.DataFrame(
+        {
+            "source": labelled_pairs["source"],
+            "sample_set": labelled_pairs["category"],
+            "kind": labelled_pairs["kind"],
+            "transforms": "",
+            target: labelled_pairs[target],
+            **labelled,
+        }
+    )
     star = None
-    if estimate is not None and estimate.site is not None:  # where it stands among the scores
-        star = {**estimate.site.row, **estimate.features}
-        star |= {LEFT_OUT: target.scale * estimate.value}
-        star |= {end: getattr(estimate, end) for end in ENDS}
-    unit = PAIR if pairs else SAMPLE_SET
-    return ScatterChart(points, scores, target, drawn, star, cloud, unit, estimator.level, about)
+    if estimate is not None:  # where it stands among the scores
+        star = {**estimate.features, **{end: getattr(estimate, end) for end in ENDS}}
+    return ScatterChart(
+        points,
+        features,
+        find_target(target),
+        lines,
+        star,
+        cloud,
+        PAIR,
+        regression.level,
+        [explained(features)],
+    )

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.report.scatter import LEFT_OUT
 from autoeval.stability.methods.published_estimator import PublishedEstimator
-from autoeval.stability.reports.method_page import method_chart
+from autoeval.stability.reports.method_page import LEFT_OUT, method_chart
 
 
 def score_table(*sources):

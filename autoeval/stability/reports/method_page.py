@@ -14,7 +14,8 @@ from typing import Any, TypeGuard
 import numpy as np
 import pandas as pd
 
-from autoeval.accuracy.measures import find_target
+from autoeval.accuracy.measures import TARGETS, find_target
+from autoeval.estimation.category_scores import feature_columns
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.protocol import BASELINE, FitResult
 from autoeval.report.charts import plot_scatter
@@ -25,7 +26,6 @@ from autoeval.report.estimate import (
     estimate_head,
     least_certain_blocks,
     result_blocks,
-    unreadable,
 )
 from autoeval.report.fit import (
     BY_CATEGORY,
@@ -54,7 +54,8 @@ from autoeval.report.page import (
     result_text,
 )
 from autoeval.report.pictures import SHOWN, Pictures, picture_of
-from autoeval.report.scatter import OWN, RegressionBand, ScatterChart, chart_of_scores
+from autoeval.report.scatter import KEYS, OWN, RegressionBand, ScatterChart
+from autoeval.result_base import ENDS
 from autoeval.stability.methods import make_method
 from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.stability.methods.score_rows import sample_rows
@@ -62,6 +63,7 @@ from autoeval.stability.methods.scored_pass import ScoredSite, UnstableImage
 from autoeval.words import counted
 
 NOBODY: Mapping[str, Estimate] = MappingProxyType({})
+LEFT_OUT = "held-out estimate"
 NAMES = {
     "bos": "box stability",
     "bayes": "the calibrated default",
@@ -110,7 +112,7 @@ def method_text(
         return result_text(heads, [*warnings, *by_category], details)
     heads = [estimate_head(estimate), compared, errors]
     warnings = (*estimate.all_warnings(), *warnings)
-    return result_text(heads, warnings, [*details_without_fit(estimate), *details])
+    return result_text(heads, warnings, [details_without_fit(estimate), *details])
 
 
 def method_values(
@@ -135,7 +137,7 @@ def method_values(
     values = {
         "estimate": estimate and estimate_fields(estimate),
         **compared_values(_estimates(estimator, estimate, other_estimates), fit),
-        "unreadable": unreadable(estimate) if estimate else "",
+        "unreadable": site.row.get("unreadable", "") if site else "",
         "warnings": notices["warnings"],
         "notes": notices["notes"],
     }
@@ -283,7 +285,10 @@ def facts_of_dropout(estimator: PublishedEstimator, estimate: Estimate | None) -
 
 
 def method_chart(estimator: PublishedEstimator, estimate: Estimate | None = None) -> ScatterChart:
-    """Gather the scores of the training table, with the line of a method of one feature.
+    """Gather the scores of the training table and the held-out estimates.
+
+    A method of one feature has a line along it, and this score comes first; else the held-out
+    estimates do. Scores of single categories are left out.
 
     Parameters
     ----------
@@ -292,9 +297,35 @@ def method_chart(estimator: PublishedEstimator, estimate: Estimate | None = None
     estimate : Estimate, optional
         By it, marked in the chart.
     """
+    target = find_target(estimator.target)
+    table = estimator.regression_.table_
+    left_out = target.scale * estimator.regression_.predict_left_out()
+    table = table.assign(**{LEFT_OUT: left_out}, transforms=table["transforms"].fillna(""))
     features = make_method(estimator.method).features
     lines = {name: _band(estimator, name) for name in features} if len(features) == 1 else {}
-    return chart_of_scores(estimator, estimator.method, estimate, lines)
+    used = [name for name in estimator.regression_.training_range_ if name in table]
+    others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
+    scores = [*used, LEFT_OUT, *others] if lines else [LEFT_OUT, *used, *others]
+    scores, about = list(dict.fromkeys(scores)), []
+    if np.isnan(left_out).all():
+        scores.remove(LEFT_OUT)
+    else:
+        ends, none = table[LEFT_OUT].agg(["min", "max"]).to_numpy(), np.full(2, np.nan)
+        lines[LEFT_OUT] = RegressionBand(
+            ends, ends / target.scale, none, none, "where it would be right"
+        )
+        about.append(
+            f"‘{LEFT_OUT}’ is what ‘{estimator.method}’ estimates of each sample set "
+            f"({target.unit}) when it was fitted without its site."
+        )
+    names = ["n_images", "n_boxes", target.name, *scores]
+    present = [name for name in dict.fromkeys(names) if name in table]
+    points = table.groupby(KEYS, sort=False)[present].mean().reset_index()
+    star = None
+    if estimate is not None and estimate.site is not None:  # where it stands among the scores
+        star = {**estimate.site.row, **estimate.features, LEFT_OUT: target.scale * estimate.value}
+        star |= {end: getattr(estimate, end) for end in ENDS}
+    return ScatterChart(points, scores, target, lines, star, level=estimator.level, about=about)
 
 
 def _band(estimator: PublishedEstimator, name: str) -> RegressionBand:
