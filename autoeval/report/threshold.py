@@ -14,6 +14,7 @@ from autoeval.estimation.threshold_choice import (
     threshold_text,
 )
 from autoeval.report.page import (
+    NOTHING,
     Block,
     Chart,
     Facts,
@@ -88,7 +89,7 @@ def _not_reached(choice: ThresholdChoice) -> str:
     return text
 
 
-def choice_values(choice: ThresholdChoice, about: Mapping[str, str]) -> dict[str, Any]:
+def choice_values(choice: ThresholdChoice, about: Mapping[str, str] = NOTHING) -> dict[str, Any]:
     """Return the content of ``result.json``.
 
     Parameters

@@ -82,7 +82,7 @@ def test_where_the_interval_ends_beyond_the_curve_its_edge_is_given():
         "the greatest estimate at any is 90.0 % (80.0 to 100.0), at 0.10. "
         "Undecided: the intervals do not rule it out; label a few images to know"
     )
-    plain = choice_values(nowhere, {})["threshold"]
+    plain = choice_values(nowhere)["threshold"]
     assert [plain["greatest"], plain["greatest_lower"], plain["greatest_upper"]] == pytest.approx(
         [0.9, 0.8, 1.0]
     )
