@@ -368,6 +368,8 @@ def check_pixels(
     boxes: np.ndarray,
     image: np.ndarray,
     images: Sequence[LabelledImage],
+    *,
+    of_run: bool = False,
 ) -> Reach:
     """Refuse boxes of a file that are not in pixels of their images, and measure the others.
 
@@ -385,6 +387,9 @@ def check_pixels(
         xyxy, and the image of each.
     images : sequence of LabelledImage
         All images of the file; on those of unknown size boxes are not beyond.
+    of_run : bool
+        Whether a detector that was run found them: then they are pixels of the images, and nothing
+        is refused. Networks that do not cut their boxes find many in what pads an image.
 
     Raises
     ------
@@ -403,7 +408,8 @@ def check_pixels(
     """
     # By left, top and sides: shares with the centre in front, and uncut ones, end beyond 1.
     if (
-        len(boxes) >= ENOUGH_BOXES
+        not of_run
+        and len(boxes) >= ENOUGH_BOXES
         and boxes[:, :2].max() <= BEYOND
         and (boxes[:, 2:] - boxes[:, :2]).max() <= BEYOND
     ):
@@ -424,7 +430,7 @@ def check_pixels(
         n_ends += int((x_end | y_end).sum())
         x_beyond, y_beyond = ((part[:, :2] + part[:, 2:]) / 2 > limits).T
         n_centres += int((x_beyond | y_beyond).sum())
-    if n_ends > OUTSIDE * n and n_centres > MANY_CENTRES * n:
+    if not of_run and n_ends > OUTSIDE * n and n_centres > MANY_CENTRES * n:
         raise InputError(
             f"{path}: {n_ends / n:.0%} of the {boxes_name} reach out of their images. Expected "
             "bbox as [left, top, width, height] in pixels of the image as it is on disk: are these "
@@ -432,7 +438,7 @@ def check_pixels(
         )
     inside = (boxes[:, 2:] <= BEYOND) & (boxes[:, :2] >= 1 - BEYOND)
     within, in_shares = has_area(boxes) & inside.all(axis=1), tuple[Notice, ...]()
-    if within.any():
+    if within.any() and not of_run:
         file_names = [images[k].file_name for k in np.unique(image[within]).tolist()]
         text = (
             f"{boxes_name} that lie in [0, 1], as shares of their images: "

@@ -527,10 +527,10 @@ def unusual_boxes(path: Path, read: Boxes) -> tuple[Notice, ...]:
         If objects are found twice, as where the boxes of two detectors are joined,
         or boxes are in other units or of another form than pixels and [left, top, width, height].
     """
-    reach = check_pixels(path, "boxes", read.boxes, read.image, read.images)
-    sized = all(image.size is not None for image in read.images)
     # A detector that was run is one, and its boxes are in pixels of the images.
     unknown = read.run is None
+    reach = check_pixels(path, "boxes", read.boxes, read.image, read.images, of_run=not unknown)
+    sized = all(image.size is not None for image in read.images)
     # Corners and centres that are taken for left and top edges end beyond the right or the bottom.
     form_unknown = unknown and ((reach.farthest > BEYOND).any() or not sized)
     if form_unknown and look_like_corners(read.boxes):

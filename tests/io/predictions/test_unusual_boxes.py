@@ -287,6 +287,18 @@ def test_boxes_that_this_software_wrote_may_lie_in_a_corner():
     assert unusual_boxes(Path("boxes.parquet"), replace(read, run=run)) == ()
 
 
+@pytest.mark.parametrize("box", [[100.0, 140.0, 400.0, 380.0], [0.1, 0.1, 0.9, 0.8]])
+def test_boxes_that_this_software_wrote_are_in_pixels_wherever_they_lie(box):
+    """As those of a YOLOX in what pads a strip of 640 by 60: they are false positives."""
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", (60, 640)) for k in range(30))
+    read = Boxes(images, ("car",), np.arange(30), np.zeros(30, int), np.array([box] * 30))
+    with pytest.raises(InputError):
+        unusual_boxes(Path("boxes.parquet"), read)
+    run = DetectorRun("any", {}, "", is_identified=True, backbone="")
+    notices = unusual_boxes(Path("boxes.parquet"), replace(read, run=run))
+    assert [notice.code for notice in notices] == ["boxes-beyond-images"] * (box[3] > 60)
+
+
 def rows_of(n_images, *, per_image=3, first=1):
     """Boxes of two categories, those of an image in a row; ids count from `first`."""
     return [(first + k, j % 2) for k in range(n_images) for j in range(per_image)]
