@@ -34,6 +34,7 @@ Observe = Callable[[Sequence[np.ndarray], Sequence[str]], list[Seen]]
 Launch = Callable[[Sequence[np.ndarray], Sequence[str]], Callable[[], list[Seen]]]
 Numbered = tuple[int, Sample]
 MOST_AT_FIRST = 8
+LONGEST_REASON = 300  # characters: what was expected, what came, what to do
 MOST_WORKERS = 8  # by default; more images than these decode are seldom used up by one network
 
 
@@ -356,7 +357,9 @@ def observe_batches(
                 n_failed += 1
                 if not _of_an_image(error) or (not log.n_observed and n_failed >= MOST_AT_FIRST):
                     raise
-                text = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
+                # Of a function as detector: before the reason it names what is named here anyway.
+                known = isinstance(error, FailedOnImagesError) and error.__cause__ is not None
+                text = _reason(error.__cause__ if known else error)
                 if not isinstance(error, InputError):
                     log.failure = log.failure or text
                 log.lose(number, f"{sample.image_id}: the detector fails on it ({text})")
@@ -374,6 +377,11 @@ def _one_behind(items: Iterable[Item]) -> Iterator[Item]:
 def _fail(error: Exception) -> NoReturn:
     """Raise an error that was kept for later."""
     raise error
+
+
+def _reason(error: BaseException) -> str:
+    """Return the type and the beginning of the text of an error."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST_REASON]}"
 
 
 def _of_an_image(error: Exception) -> bool:

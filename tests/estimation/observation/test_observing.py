@@ -7,9 +7,18 @@ import numpy as np
 import pytest
 from rectangles import BOXES, RectangleDetector, write_world
 
+from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.samples import MOST_WORKERS, ImageLoading, UnlabelledSamples
+from autoeval.estimation.observation.samples import (
+    MOST_WORKERS,
+    ImageLoading,
+    PassLog,
+    Sample,
+    UnlabelledSamples,
+    at_once,
+    observe_batches,
+)
 from autoeval.io.image_lists import load_image_folder
 from autoeval.io.video import video_frames
 from autoeval.stability.passes.presets import preset
@@ -54,6 +63,24 @@ def test_draws_are_the_same_for_any_batch_size(files):
     for batch_size in (1, 5):
         for one, other in zip(draws(files, batch_size=batch_size), expected, strict=True):
             assert all(np.array_equal(one[name], other[name], equal_nan=True) for name in other)
+
+
+def test_the_reason_of_a_failed_image_is_that_of_the_function():
+    """The names of the detector and of the image came before it, and it was cut off."""
+
+    def find(images):
+        if images[0].any():
+            raise RuntimeError("expected 3 channels, " + "but got 4 " * 10)
+        return [[]], [[]], [[]]
+
+    log = PassLog()
+    detector = BlackBoxDetector(find, ["car"], name="/models/of/all/sites/" * 5)
+    images = [np.full((8, 8, 3), grey, np.uint8) for grey in (0, 255)]
+    batches = [
+        [(k, Sample(f"{k}.png", image, *[np.zeros(0)] * 3))] for k, image in enumerate(images)
+    ]
+    assert len([*observe_batches(batches, at_once(detector.observe), log)]) == 1
+    assert log.unreadable[1].count("but got 4") == 10 and "/models" not in log.unreadable[1]
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
