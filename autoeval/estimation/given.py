@@ -59,7 +59,7 @@ class Predictions:
         other files are then such folders, too. In memory: `Boxes`, as `autoeval.detect` returns
         them, a DataFrame with the columns of Parquet, rows of a COCO result, a COCO dict or
         ``pycocotools.COCO``, or a list with one item an image of ``supervision.Detections``,
-        torchvision's dicts or Ultralytics ``Results``.
+        torchvision's dicts, lists of transformers' pipeline or Ultralytics ``Results``.
     reference : path-like or object in memory, or list of these, optional
         What a stronger detector found on the same images: its boxes count as probable labels; see
         docs/how-to/reference.md. Of several a fit reads the strongest.

@@ -5,8 +5,9 @@ was of a file, and `labels_in_memory` a `LabelSet`.
 
 Objects are recognised by their attributes; no package of theirs is imported. A table has the
 columns of a Parquet file, rows and documents have the fields of COCO's JSON. Lists have one item an
-image: `supervision.Detections`, torchvision's dicts of tensors, Ultralytics' `Results`, or
-MMDetection's `DetDataSample`, also as the dict that `tools/test.py --out` dumps.
+image: `supervision.Detections`, torchvision's dicts of tensors, lists of transformers' pipeline,
+Ultralytics' `Results`, or MMDetection's `DetDataSample`, also as the dict that
+`tools/test.py --out` dumps.
 """
 
 from __future__ import annotations
@@ -38,6 +39,11 @@ from autoeval.io.predictions.formats import (
     content_of_document,
     known_columns,
 )
+from autoeval.io.predictions.pipeline_results import (
+    corners_of,
+    is_of_pipeline,
+    is_of_pipeline_by_name,
+)
 from autoeval.runtime.files import name_of
 from autoeval.words import Notice, listed
 
@@ -46,8 +52,9 @@ ACCEPTED = (
     "table with the columns of a Parquet file (image_id or file_name, category_id or category, x, "
     "y, w and h or bbox or x1, y1, x2 and y2, score); a list of COCO result rows; a COCO dict or "
     "pycocotools.COCO; or a list with one item an image of supervision.Detections, torchvision's "
-    "dicts (boxes, scores, labels), Ultralytics Results or MMDetection's data samples; or "
-    "supervision.Detections or torchvision's dicts by file name or number of the image"
+    "dicts (boxes, scores, labels), the lists of transformers' pipeline, Ultralytics Results or "
+    "MMDetection's data samples; or supervision.Detections or torchvision's dicts by file name or "
+    "number of the image, or the lists of the pipeline by file name"
 )
 ACCEPTED_LABELS = (
     "a path (COCO JSON, or a folder of YOLO or VOC); what autoeval.load_labels returned; a COCO "
@@ -240,9 +247,9 @@ def _of_names(data: Any) -> bool:
 
 def _by_image(data: Any) -> bool:
     """Whether it has what was found on each image by its file name or its number."""
-    return _of_names(data) or (
-        isinstance(data, Mapping) and len(data) > 0 and all(map(_is_torchvision, data.values()))
-    )
+    if _of_names(data) or is_of_pipeline_by_name(data):
+        return True
+    return isinstance(data, Mapping) and len(data) > 0 and all(map(_is_torchvision, data.values()))
 
 
 def _is_torchvision(item: Any) -> bool:
@@ -466,6 +473,12 @@ def _of_image(item: Any, k: Any, predictions: object) -> _ImageBoxes:
             return _of_supervision(item)
         if _is_torchvision(item):
             return _of_torchvision(item)
+        if is_of_pipeline(item):
+            scores, words = [one["score"] for one in item], [str(one["label"]) for one in item]
+            numbers = np.full(len(item), -1)
+            return _checked(
+                _ImageBoxes(np.array(corners_of(item)), np.array(scores), numbers, words)
+            )
         if hasattr(item, "boxes") and hasattr(item, "names"):
             return _of_ultralytics(item)
         if (instances := _part(item, "pred_instances")) is not None:

@@ -118,6 +118,20 @@ def as_transformers_of_words():
         yield {"boxes": Tensor(boxes), "scores": Tensor(scores), "labels": words}
 
 
+def as_pipeline():
+    """As `pipeline("object-detection")` of transformers returns a list of images."""
+    corners = ("xmin", "ymin", "xmax", "ymax")
+    for k in range(len(IMAGES)):
+        yield [
+            {"score": score, "label": WORDS[label], "box": dict(zip(corners, box, strict=True))}
+            for box, score, label in zip(*found_on(k), strict=True)
+        ]
+
+
+def as_pipeline_by_name():
+    return dict(zip((image.file_name for image in IMAGES), as_pipeline(), strict=True))
+
+
 def as_ultralytics(name="/data/new/{:03}.jpg"):
     for k, image in enumerate(IMAGES):
         boxes = dict(zip(("xyxy", "conf", "cls"), map(Tensor, found_on(k)), strict=True))
@@ -165,7 +179,7 @@ FORMS = {
     form.__name__[3:]: form
     for form in (
         *(as_rows, as_frame, as_frame_of_lists, as_arrow, as_document, as_coco, as_supervision),
-        *(as_torchvision, as_transformers_of_words),
+        *(as_torchvision, as_transformers_of_words, as_pipeline, as_pipeline_by_name),
         *(as_ultralytics, as_ultralytics_of_arrays),
         *(as_supervision_by_name, as_torchvision_by_name, as_torchvision_by_number),
         *(as_mmdetection_dump, as_mmdetection),
@@ -195,6 +209,18 @@ def test_boxes_are_those_of_a_file(tmp_path, form):
     words, wanted_words = ([b.categories[k] for k in b.label] for b in (read, wanted))
     assert words == wanted_words
     assert isinstance(given_boxes(given), autoeval.Predictions)
+
+
+def test_results_of_a_pipeline_are_also_read_as_json(tmp_path):
+    """By the file name of each image; one has no box, and counts as such without a list."""
+    path = tmp_path / "found.json"
+    path.write_text(json.dumps(as_pipeline_by_name(), default=lambda value: value.item()))
+    for read in (read_predictions(path), read_predictions(path, images=IMAGES)):
+        assert [image.file_name for image in read.images] == [image.file_name for image in IMAGES]
+        np.testing.assert_array_equal(np.bincount(read.image), [4, 4, 4, 0, 4, 4])
+        np.testing.assert_allclose(read.boxes[read.image == 0], found_on(0)[0])
+        words = [WORDS[label] for label in found_on(0)[2]]
+        assert [read.categories[k] for k in read.label[read.image == 0]] == words
 
 
 @pytest.mark.parametrize("form", ["supervision", "torchvision", "ultralytics", "mmdetection"])

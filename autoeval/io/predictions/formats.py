@@ -34,6 +34,7 @@ from autoeval.errors import InputError
 from autoeval.io.coco import box_of_segmentation
 from autoeval.io.image_lists import coco_categories, coco_images, refuse_archive
 from autoeval.io.predictions.detector_run import LONGEST_NOTE, read_note
+from autoeval.io.predictions.pipeline_results import document_of_pipeline, is_of_pipeline_by_name
 from autoeval.runtime.files import GZIP, MALFORMED, read_json
 from autoeval.words import Notice, listed, printable
 
@@ -294,7 +295,8 @@ def content_of_document(document: Any, path: Path) -> Content:
     Parameters
     ----------
     document : mapping
-        With ``annotations``, and maybe ``images`` and ``categories``.
+        With ``annotations``, and maybe ``images`` and ``categories``; or the results of a pipeline
+        of transformers by the file names of the images.
     path : Path
         Where it is from, for messages.
 
@@ -303,6 +305,8 @@ def content_of_document(document: Any, path: Path) -> Content:
     InputError
         If it has no such list.
     """
+    if is_of_pipeline_by_name(document):
+        document = document_of_pipeline(document)
     if not isinstance(document, Mapping) or not isinstance(document.get("annotations"), list):
         keys = f", and it has {listed([*document], 5)}" if isinstance(document, Mapping) else ""
         raise InputError(
