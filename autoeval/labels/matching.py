@@ -58,13 +58,15 @@ class LabelledSubset:
     def all_warnings(self) -> tuple[Notice, ...]:
         """The warnings, and how many of the images hold no object (``empty-labelled-images``)."""
         n = len(self.images)
-        empty = n - len(np.unique(self.truth.image))
-        if not empty:
+        empty = np.setdiff1d(np.arange(n), self.truth.image)
+        if not len(empty):
             return self.warnings
+        names = listed([self.truth.images[k].file_name for k in empty], 3)
         notice = Notice(
             "empty-labelled-images",
-            f"{empty} of {n} labelled images hold no object: right if somebody looked at them, "
-            "wrong if they are not labelled yet",
+            f"{len(empty)} of {n} labelled images hold no object ({names}): right if somebody "
+            "looked at them. Leave those that are not labelled yet out of the labels, in COCO out "
+            "of their `images`: here they count as labelled, and each box in them as wrong",
         )
         return (*self.warnings, notice)
 

@@ -69,6 +69,7 @@ def test_images_without_an_object_are_counted_among_those_that_the_plan_drew(pla
     found = estimate_with_labels(plan, label_set(site, range(120))).warnings
     (notice,) = (notice for notice in found if notice.code == "empty-labelled-images")
     assert notice.startswith(f"{len(drawn)} of 30 ")
+    assert site.boxes.images[min(drawn)].file_name in notice
 
 
 def test_predicted_influence_goes_with_the_true_one(assistance, site):
