@@ -32,8 +32,11 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.accuracy.measures import RankedDetections, influence_function
-from autoeval.boxes import differing_images
-from autoeval.comparison.paired_labels import difference_of, difference_with_labels
+from autoeval.comparison.paired_labels import (
+    difference_of,
+    difference_with_labels,
+    relative_disagreement,
+)
 from autoeval.comparison.train_differences import (
     OF_PANEL,
     PAIRS,
@@ -49,6 +52,7 @@ from autoeval.comparison.train_differences import (
 from autoeval.comparison.unlabelled_difference import (
     CategoryBoxes,
     ExpectedDifference,
+    LabelFree,
     PairPrior,
     agreement,
     disagreement,
@@ -60,6 +64,7 @@ from autoeval.comparison.unlabelled_difference import (
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.labels.category_estimates import (
+    InformativeImages,
     LabelledSample,
     SampleAccuracy,
     difference_estimate,
@@ -115,9 +120,9 @@ class ComparedPair:
 
     `truth` is average precision of A less that of B; `free` the label-free difference, `carried`
     that on the labelled set; `agreement` is A's average precision with B's likely boxes as labels,
-    less the reverse. `rankings` are of both on the N labelled images, `differ` (N,) says on which
-    their boxes do, `predicted` (N,) is the influence of each on the difference, and `residual` the
-    variance that this leaves, of one image.
+    less the reverse. `rankings` are of both on the N labelled images, `sizes` (N,) says how
+    much they disagree on each, `predicted` (N,) is the influence of each on the difference, and
+    `residual` the variance that this leaves, of one image.
     """
 
     a: str
@@ -129,7 +134,7 @@ class ComparedPair:
     carried: ValueWithError
     agreement: ValueWithError = NOTHING
     rankings: tuple[RankedDetections, ...] = ()
-    differ: np.ndarray | None = None
+    sizes: np.ndarray | None = None
     predicted: np.ndarray | None = None
     residual: VariancePrior | None = None
 
@@ -453,14 +458,14 @@ def labelled_pair(
     k = sites[0].boxes.categories.index(one.category)
     expected = expected_at(a, b, one.site, one.category)
     level = pair_features(pd.DataFrame([row])).level[0]
+    residual = prior.residual(level, row["disagreement"], expected.n_true, usual=bool(row["usual"]))
+    free = LabelFree([one.free], one.free, one.carried.value, [expected], [residual])
     return replace(
         one,
         rankings=tuple(of.evaluation.rankings[k] for of in sites),
-        differ=differing_images(sites[0].boxes, sites[1].boxes)[k],
+        sizes=relative_disagreement(*calibrated(a, b, one.site))[k],
         predicted=prior.influence * expected.influence,
-        residual=prior.residual(
-            level, row["disagreement"], expected.n_true, usual=bool(row["usual"])
-        ),
+        residual=free.residual([0]),
     )
 
 
@@ -506,7 +511,7 @@ def summary(evaluated: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(one: ComparedPair, k: int, seed: int, measured: Measured) -> dict[str, ValueWithError]:
     """Estimate from a simple random sample, the same for all pairs of a site."""
-    assert one.predicted is not None and one.residual is not None and one.differ is not None
+    assert one.predicted is not None and one.residual is not None and one.sizes is not None
     n_pool = len(one.rankings[0].n_true)
     images = np.sort(np.random.default_rng([seed, k]).choice(n_pool, k, replace=False))
     sample = LabelledSample(images, n_pool)
@@ -514,8 +519,10 @@ def _draw(one: ComparedPair, k: int, seed: int, measured: Measured) -> dict[str,
         if (id(ranking), k, seed) not in measured:
             measured[id(ranking), k, seed] = measure_sample(ranking.take(images), sample)
     both = (measured[id(ranking), k, seed] for ranking in one.rankings)
-    accuracy = difference_of(*both, n_showing=int(one.differ[images].sum()))
-    difference = difference_with_labels(accuracy, sample, one.free, one.predicted, one.residual)
+    accuracy = difference_of(*both)
+    informative = InformativeImages.of(one.sizes, sample, np.full(n_pool, k / n_pool))
+    of_pair = one.free, one.predicted, one.residual, informative
+    difference = difference_with_labels(accuracy, sample, *of_pair)
     alone = NOTHING
     if accuracy.measured:
         alone = difference_estimate(accuracy.value, accuracy.influence, sample=sample)

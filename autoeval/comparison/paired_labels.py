@@ -49,6 +49,7 @@ from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.labels.assistance import NO_INFLUENCE, ProbableLabels
 from autoeval.labels.category_estimates import (
+    InformativeImages,
     LabelEstimates,
     LabelledSample,
     SampleAccuracy,
@@ -64,6 +65,7 @@ from autoeval.labels.plan import (
     ByImage,
     LabelPlan,
     blocks_of,
+    inclusion_probabilities,
     inverse_probabilities,
     unequal_order,
 )
@@ -78,9 +80,7 @@ BY_DIFFERENCE = (
 )
 
 
-def difference_of(
-    a: SampleAccuracy, b: SampleAccuracy, n_showing: int | None = None
-) -> SampleAccuracy:
+def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
     """Subtract the accuracies of two detectors on the same labelled images.
 
     What labellers left out and how loosely they drew lowers both, and an image that is hard for one
@@ -90,11 +90,6 @@ def difference_of(
     ----------
     a, b : SampleAccuracy
         Of one measure and category, on the same k images in the same order; `b` is subtracted.
-    n_showing : int, optional
-        Clusters on which their boxes differ; by default all. Where boxes are equal both have about
-        the same influence: a new version of a detector that loses the objects of one image in
-        twenty is equal to the old one on most labelled images, and these show nothing of how much
-        it loses on others.
 
     Returns
     -------
@@ -107,7 +102,7 @@ def difference_of(
         value=a.value - b.value,
         influence=a.influence - b.influence,
         n_holding=min(a.n_holding, b.n_holding),
-        n_showing=n_showing,
+        n_showing=None,
         independent=min(a.independent, b.independent, key=lambda behind: behind[1]),
     )
 
@@ -172,6 +167,7 @@ def difference_with_labels(
     free: ValueWithError,
     influence: np.ndarray,
     residual: VariancePrior | None,
+    informative: InformativeImages | None = None,
 ) -> LabelDifference:
     """Estimate one difference from the paired influence on labelled images.
 
@@ -190,6 +186,11 @@ def difference_with_labels(
         Predicted influence of all images on the difference.
     residual : VariancePrior, optional
         Prior of the variance that it leaves, of one image.
+    informative : InformativeImages, optional
+        How much of this variance the labelled images show; by default all are alike. Where boxes
+        are equal both have about the same influence: a new version of a detector that loses the
+        objects of one image in twenty is equal to the old one on most labelled images, and these
+        show nothing of how much it loses on others.
     """
     labels = NOTHING
     if residual is not None:  # frames of one block count once
@@ -201,7 +202,7 @@ def difference_with_labels(
             influence[sample.images],
             sample=sample,
             variance_prior=residual,
-            n_showing=accuracy.n_showing,
+            informative=informative,
         )
     if accuracy.complete:
         return LabelDifference(labels, free, labels)
@@ -304,43 +305,46 @@ class PairedLabels:
         whole : LabelDifference
             Of all.
         """
-        differ = differing_images(self.sites[a].boxes, self.sites[b].boxes)
-        n_showing = list(map(self._clusters_on, differ))
-        accuracies = list(map(difference_of, self.accuracies[a], self.accuracies[b], n_showing))
+        accuracies = list(map(difference_of, self.accuracies[a], self.accuracies[b]))
         if self.pooled:
+            differ = differing_images(self.sites[a].boxes, self.sites[b].boxes)
             in_any = np.asarray(differ.any(axis=0))
             shares = [*differ.mean(axis=1), in_any.mean()]
-            *residuals, of_all = one_found_by_either(self.of_one[a], self.of_one[b], shares)
+            *priors, of_all = one_found_by_either(self.of_one[a], self.of_one[b], shares)
             influences = np.zeros((len(accuracies), len(self.blocks)))  # none is predicted
+            sizes = differ.astype(float)
         else:
-            residuals, influences = [*free.residuals], free.influences
-        parts = zip(accuracies, free.differences, influences, residuals, strict=True)
+            priors = [free.residual([k]) for k in range(len(accuracies))]
+            influences, sizes = free.influences, relative_disagreement(self.sites[a], self.sites[b])
+        informative = map(self._informative, sizes)
+        parts = zip(accuracies, free.differences, influences, priors, informative, strict=True)
         differences = [
-            difference_with_labels(accuracy, self.sample, without_labels, influence, residual)
-            for accuracy, without_labels, influence, residual in parts
+            difference_with_labels(accuracy, self.sample, without_labels, influence, prior, shown)
+            for accuracy, without_labels, influence, prior, shown in parts
         ]
         if self.pooled:
-            n_showing_any = self._clusters_on(in_any)
-            together = difference_of(self.pooled[a], self.pooled[b], n_showing_any)
+            together = difference_of(self.pooled[a], self.pooled[b])
+            of_any = self._informative(in_any.astype(float))
             return differences, difference_with_labels(
-                together, self.sample, free.whole, influences[0], of_all
+                together, self.sample, free.whole, influences[0], of_all, of_any
             )
         labelled = [k for k, accuracy in enumerate(accuracies) if accuracy.measured]
         mean = free.whole
         if not labelled:
             return differences, LabelDifference(NOTHING, mean, mean)
         measured = [accuracies[k] for k in labelled]
+        variances = [free.residuals[k].variance for k in labelled]
         whole = difference_with_labels(
             replace(
                 measured[0],
                 value=float(np.mean([accuracy.value for accuracy in measured])),
                 influence=np.mean([accuracy.influence for accuracy in measured], axis=0),
-                n_showing=self._clusters_on(np.asarray(differ[labelled].any(axis=0))),
             ),
             self.sample,
             pair_prior().mean([free.differences[k] for k in labelled]),
             influences[labelled].mean(axis=0),
-            VariancePrior.of_mean([free.residuals[k] for k in labelled]),
+            free.residual(labelled),
+            self._informative(variances @ sizes[labelled]),
         )
         if len(labelled) == len(differences):
             return differences, whole
@@ -351,10 +355,34 @@ class PairedLabels:
         combined = replace(combined, dof=min(combined.dof, unlabelled_mean.dof))
         return differences, LabelDifference(whole.labels, mean, combined)
 
-    def _clusters_on(self, images: np.ndarray) -> int:
-        """Count the independent labelled images among some of the site's, (N,) bool."""
-        labelled = self.sample.images
-        return len(np.unique(self.blocks[labelled[images[labelled]]]))
+    def _informative(self, sizes: np.ndarray) -> InformativeImages | None:
+        """Return how much labels show of variances in proportion to `sizes`, (N,)."""
+        if self.sample.complete:
+            return None
+        drawn_as = np.ones(len(sizes)) if self.sizes is None else self.sizes
+        drawn = inclusion_probabilities(drawn_as, len(self.sample.images))
+        return InformativeImages.of(sizes, self.sample, drawn)
+
+
+def relative_disagreement(a: Site, b: Site) -> np.ndarray:
+    """Return how much two detectors disagree on each image, over the mean of all images.
+
+    Parameters
+    ----------
+    a, b : Site
+        Of the same N images and K categories, calibrated.
+
+    Returns
+    -------
+    ndarray of shape (K, N)
+        The mean of both directions of `ProbableLabels.disagreement`, of mean 1 in each category; 1
+        on all images where they agree on all.
+    """
+    of_a, of_b = (ProbableLabels(site.boxes, site.right_at_half) for site in (a, b))
+    from_b = of_a.disagreement(b.boxes, b.right_at_half)
+    sizes = of_b.disagreement(a.boxes, a.right_at_half) + from_b
+    means = sizes.mean(axis=1, keepdims=True)
+    return np.divide(sizes, means, out=np.ones(sizes.shape), where=means > 0)
 
 
 def pair_labels(

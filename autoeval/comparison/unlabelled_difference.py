@@ -816,6 +816,33 @@ class LabelFree:
         """Predicted influence of each image on the difference in each category, (K, N)."""
         return pair_prior().influence * np.stack([of_one.influence for of_one in self.expected])
 
+    def residual(self, categories: Sequence[int]) -> VariancePrior:
+        r"""Return the prior of the variance that `influences` leave; labels need it.
+
+        .. math:: v = \max\Big( \frac{1}{C^2} \sum_c v_c, \; \overline{e^2} \Big)
+
+        The variances :math:`v_c` of `residuals` were fitted on detectors of which each finds
+        objects that the other does not. Where one of both finds more on a few images, and nothing
+        less, these add up there: the variance is not less than the mean square of the influence
+        that is expected of an image and not predicted, e.
+
+        Parameters
+        ----------
+        categories : sequence of C int
+            Numbers of one or more categories.
+
+        Returns
+        -------
+        VariancePrior
+            Of one image, of the mean of the differences in these categories.
+        """
+        of_mean = VariancePrior.of_mean([self.residuals[k] for k in categories])
+        left = (
+            1 / pair_prior().influence - 1
+        )  # of the expected influence, in units of the predicted
+        squares = np.square(left * self.influences[list(categories)].mean(axis=0))
+        return VariancePrior(max(of_mean.variance, float(squares.mean())), of_mean.dof)
+
 
 def compare_label_free(
     a: ComparedDetector, b: ComparedDetector, target: str, level: float, n_blocks: np.ndarray

@@ -131,7 +131,9 @@ class ProbableLabels:
         return ranked
 
     def disagreement(self, boxes: Boxes, right: np.ndarray) -> np.ndarray:
-        """Return the expected number of boxes of each image on which the detectors disagree, (M,).
+        """Return the expected number of boxes on which the detectors disagree, (C, M).
+
+        Of each category on each image.
 
         A box counts by how much its probability differs from that of the label that it takes at IoU
         .5, 0 where there is none; an unmatched box of the other detector by its probability.
@@ -143,13 +145,18 @@ class ProbableLabels:
         right : ndarray of shape (N,)
             Probability that each is right at IoU .5.
         """
-        labels, n_images = self.boxes, len(boxes.images)
+        labels, shape = self.boxes, (len(boxes.categories), len(boxes.images))
         order, hits = self._matched(boxes)
-        image, matched = boxes.image[order], hits[AT_HALF]
-        differing = np.bincount(image, np.abs(right[order] - matched), minlength=n_images)
-        expected_labels = np.bincount(labels.image, self.probabilities, minlength=n_images)
-        unmatched = expected_labels - np.bincount(image, matched, minlength=n_images)
-        return np.asarray(differing + np.maximum(unmatched, 0))
+        at, matched = (
+            np.ravel_multi_index((boxes.label[order], boxes.image[order]), shape),
+            hits[AT_HALF],
+        )
+        of_labels = np.ravel_multi_index((labels.label, labels.image), shape)
+        n = shape[0] * shape[1]
+        differing = np.bincount(at, np.abs(right[order] - matched), minlength=n)
+        expected_labels = np.bincount(of_labels, self.probabilities, minlength=n)
+        unmatched = expected_labels - np.bincount(at, matched, minlength=n)
+        return np.asarray(differing + np.maximum(unmatched, 0)).reshape(shape)
 
     def draw_sizes(self, boxes: Boxes, right: np.ndarray) -> np.ndarray:
         r"""Return how often each of M images is drawn where both disagree more often, of mean 1.
@@ -166,7 +173,7 @@ class ProbableLabels:
         boxes, right
             See `disagreement`.
         """
-        d = self.disagreement(boxes, right)
+        d = self.disagreement(boxes, right).sum(axis=0)
         return 1 - DISAGREEING + DISAGREEING * d / d.mean() if d.any() else np.ones(len(d))
 
     def _matched(self, boxes: Boxes) -> tuple[np.ndarray, np.ndarray]:

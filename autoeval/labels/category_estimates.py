@@ -101,6 +101,69 @@ class LabelledSample:
         return len(self.images) == self.n_pool
 
 
+@dataclass(frozen=True)
+class InformativeImages:
+    r"""How many labelled images show a variance that some images have and others have not.
+
+    An image of expected variance :math:`z_i`, drawn with probability :math:`\pi_i` of N, adds
+    :math:`e_i = (1 - \pi_i)\, z_i / (N \pi_i)^2` to the expected variance of a weighted mean.
+    Each counts in proportion to it:
+
+    .. math:: E = \sum_{i = 1}^N \pi_i e_i, \qquad
+              \bar n = E^2 \Big/ \sum_{i = 1}^N \pi_i e_i^2, \qquad
+              n = \frac{\bar n}{E} \sum_{i \in S} e_i
+
+    Of images with equal probabilities, a part of which have one variance and the others none, n is
+    the number of the former in the sample, and :math:`\bar n` their expected number.
+
+    Parameters
+    ----------
+    n : float
+        Effective number of labelled images that show the variance.
+    expected : float
+        The same, as expected of such a draw.
+    factor : float
+        E over that of a simple random sample of as many images.
+
+    Examples
+    --------
+    >>> sample = LabelledSample(np.array([0, 1, 7]), n_pool=10)
+    >>> sizes = np.array([1.0, 0, 1, 1, 0, 1, 0, 0, 1, 1])
+    >>> images = InformativeImages.of(sizes, sample, np.full(10, 0.3))
+    >>> round(images.n, 3), round(images.expected, 3), round(images.factor, 3)
+    (1.0, 1.8, 1.0)
+    """
+
+    n: float
+    expected: float
+    factor: float
+
+    @classmethod
+    def of(
+        cls, sizes: np.ndarray, sample: LabelledSample, probabilities: np.ndarray
+    ) -> InformativeImages:
+        """Count them in a sample of N images with variances in proportion to `sizes`.
+
+        Parameters
+        ----------
+        sizes : ndarray of shape (N,)
+            z of each image, 0 or more.
+        sample : LabelledSample
+            Labelled images, not all of the pool.
+        probabilities : ndarray of shape (N,)
+            π of each image.
+        """
+        k, n_pool = len(sample.images), sample.n_pool
+        each = (1 - probabilities) * sizes / (n_pool * probabilities) ** 2
+        total = float(probabilities @ each)
+        if not total > 0:  # all images that may vary are labelled
+            return cls(k, k, 0.0)
+        expected = total**2 / float(probabilities @ each**2)
+        simple = (1 - k / n_pool) * float(sizes.mean()) / k
+        n = expected * float(each[sample.images].sum()) / total
+        return cls(n, expected, total / simple)
+
+
 @dataclass(frozen=True, eq=False)
 class SampleAccuracy:
     """Accuracy of one category on k labelled images.
@@ -127,7 +190,7 @@ class SampleAccuracy:
         not follow from its objects.
     n_showing : int, optional
         Clusters that show how the objects vary: where no object is detected, equal zeros show
-        nothing; of a difference those on which the boxes of both differ. None: all of them.
+        nothing. None: all of them.
     n_equal : float
         Boxes or objects behind a measure at a threshold, its denominator, where all images show the
         same ratio, as where all boxes are right: these show no variance, which is not none. 0 where
@@ -295,7 +358,7 @@ def difference_estimate(
     sample: LabelledSample,
     variance_prior: VariancePrior | None = None,
     n_holding: int | None = None,
-    n_showing: int | None = None,
+    informative: InformativeImages | None = None,
 ) -> ValueWithError:
     r"""Estimate a statistic of N images from k labelled ones and a prediction of their influence.
 
@@ -324,6 +387,15 @@ def difference_estimate(
 
     .. math:: \tilde s^2 = \frac{d_0 s_0^2 + d s^2}{d_0 + d}
 
+    Where it is known which images may vary, and by how much (`informative`), the sample variance is
+    in proportion to how many of these the sample holds (a ratio estimate: Särndal et al. 1992,
+    section 5.6), and its degrees of freedom are their number:
+
+    .. math:: \tilde s^2 = \frac{d_0 s_0^2 + \bar n s^2}{d_0 + n}, \qquad d = n
+
+    with n of them in the sample and :math:`\bar n` expected, both multiplied by (K - 1) / k. A
+    sample without any shows no variance, which is not 0: the prior counts alone.
+
     Parameters
     ----------
     value : float
@@ -339,9 +411,8 @@ def difference_estimate(
         show the variance.
     n_holding : int, optional
         Clusters that show a variance; by default all.
-    n_showing : int, optional
-        Clusters whose influence was not known before they were labelled; by default all. The
-        degrees of freedom of the variance are at most so many.
+    informative : InformativeImages, optional
+        How many of the images that may vary are labelled; by default all images are alike.
 
     Returns
     -------
@@ -374,16 +445,18 @@ def difference_estimate(
     # variance, and their terms sum to 0 among themselves, so that Bessel's correction counts them
     # alone.
     shown = len(terms) if n_holding is None else min(len(terms), n_holding)
-    variance, dof = math.nan, 0.0
-    most = shown - 1 if n_showing is None else min(shown - 1, n_showing)
-    if most >= 1:
-        variance, dof = float(shown / (shown - 1) * np.sum(terms**2)), float(most)
+    squares, dof, factor = 0.0, 0.0, 1.0  # of the sample variance, the sum of d squares
+    if shown > 1:
+        squares, dof = float(shown * np.sum(terms**2)), float(shown - 1)
+    if informative is not None:
+        factor = informative.factor
+        squares *= informative.expected / k
+        dof *= informative.n / k
     if variance_prior is not None and variance_prior.dof > 0:
-        left = 1 - k / sample.n_pool
-        of_mean, of_prior = left * variance_prior.variance / k, variance_prior.dof
-        total = of_prior + dof
-        variance = (of_prior * of_mean + dof * variance) / total if dof > 0 else of_mean
-        dof = total
+        left = factor * (1 - k / sample.n_pool)
+        squares += variance_prior.dof * left * variance_prior.variance / k
+        dof += variance_prior.dof
+    variance = squares / dof if dof > 0 else math.nan
     return ValueWithError(float(value) - correction, math.sqrt(variance), dof)
 
 

@@ -23,7 +23,7 @@ from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.labels.content import labelled_boxes
 from autoeval.io.predictions import read_predictions
-from autoeval.labels.category_estimates import LabelledSample, SampleAccuracy
+from autoeval.labels.category_estimates import InformativeImages, LabelledSample, SampleAccuracy
 from autoeval.labels.values import NOTHING, VariancePrior
 from autoeval.report.comparison import (
     comparison_page,
@@ -296,15 +296,55 @@ def test_the_variance_of_a_difference_of_counts_knows_one_image_more():
 
 
 def test_images_on_which_two_detectors_are_equal_show_no_variance():
-    """Of ten labelled images one differs: .2 / 10 is its part of the mean, of nine it was known."""
-    influence = np.array([0.2, *np.zeros(9)])
-    measured = SampleAccuracy(0.02, influence, 20, 10, (20.0, 10), n_showing=1)
+    """Of 40 images 8 differ, 2 of ten are expected to, and one labelled does: it stands for two."""
+    influence, sizes = np.array([0.2, *np.zeros(9)]), np.array([1.0, *np.zeros(32), *np.ones(7)])
+    measured = SampleAccuracy(0.02, influence, 20, 10, (20.0, 10))
     sample, prior = LabelledSample(np.arange(10), 40), VariancePrior(0.01, 1.5)
-    found = difference_with_labels(measured, sample, NOTHING, np.zeros(40), prior).labels
+    informative = InformativeImages.of(sizes, sample, np.full(40, 10 / 40))
+    assert (informative.n, informative.expected, informative.factor) == pytest.approx((1, 2, 1))
+    found = difference_with_labels(
+        measured, sample, NOTHING, np.zeros(40), prior, informative
+    ).labels
     of_mean = 10 / 9 * (0.018**2 + 9 * 0.002**2)  # the sample variance over ten
-    variance = (1.5 * 0.01 / 10 + 1 * of_mean) / 2.5
+    variance = (1.5 * 0.01 / 10 + 0.9 * 2 * of_mean) / (1.5 + 0.9)  # one of ten degrees is the mean
     assert found.error == pytest.approx(ERROR_FACTOR * np.sqrt((1 - 10 / 40) * variance))
-    assert found.dof == 2.5
+    assert found.dof == pytest.approx(2.4)
+
+
+def test_what_is_shown_knows_how_images_were_drawn():
+    """Two of four images may vary, each drawn with probability 3/4, and one of them is labelled."""
+    drawn, sample = np.array([0.75, 0.75, 0.25, 0.25]), LabelledSample(np.array([0, 2]), 4)
+    informative = InformativeImages.of(np.array([1.0, 1, 0, 0]), sample, drawn)
+    of_one = 0.25 / (4 * 0.75) ** 2  # (1 - 3/4) of the square of its weight in the mean
+    simple = (1 - 2 / 4) * 0.5 / 2
+    assert informative.n == pytest.approx(1) and informative.expected == pytest.approx(1.5)
+    assert informative.factor == pytest.approx(1.5 * of_one / simple)
+    everything = InformativeImages.of(
+        np.array([1.0, 0, 0, 0]), sample, np.array([1.0, 1 / 3, 1 / 3, 1 / 3])
+    )
+    assert everything.factor == 0  # the image that may vary is certain to be labelled
+
+
+@pytest.mark.parametrize("moved", [0.0, 0.01])
+def test_labels_that_miss_the_images_of_a_loss_leave_it_possible(world, tmp_path, moved):
+    """A version without the boxes of 8 of 80 images, all others equal or moved by rounding."""
+    (old,) = site_predictions(world, "strong")
+    boxes = json.loads(Path(old).read_text())
+    ids = [image["id"] for image in json.loads(site_labels(world).read_text())["images"]]
+    kept = [box for box in boxes if box["image_id"] not in ids[:8]]
+    kept = [{**box, "bbox": [box["bbox"][0] + moved, *box["bbox"][1:]]} for box in kept]
+    new = tmp_path / "new.json"
+    new.write_text(json.dumps(kept))
+
+    def lost(labels):
+        versions = {"new": world / "strong", "old": world / "strong"}
+        given = {"images": site_labels(world), "incomplete": True}
+        return compare(versions, [new, old], labels=labels, **given).gate(0.0, "new").losses[0]
+
+    true = lost(site_labels(world)).value
+    found = lost(some_labels(world, tmp_path / "some.json", set(ids[20:30])))
+    assert true > 0.05 and found.lower < true < found.upper
+    assert found.outcome == "undecided"
 
 
 @pytest.mark.parametrize("target", ["mAP", "recall"])

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,14 @@ from scipy.special import expit, logit
 from autoeval.comparison.train_differences import plain_values
 from autoeval.comparison.unlabelled_difference import (
     DifferenceMixture,
+    LabelFree,
     LinearDifference,
     PairPrior,
     known_on_labels,
     pair_features,
     pair_prior,
 )
+from autoeval.labels.values import NOTHING, VariancePrior
 from autoeval.model import DomainShift
 from autoeval.runtime.files import shipped_config
 
@@ -224,3 +227,15 @@ def test_another_labelled_set_of_the_same_name_is_no_common_one():
     both = [pd.concat([of, named.assign(source="t")]) for of, named in ((a, a), (other, fewer))]
     carried, each = known_on_labels(*both, "mAP", [("car",)])
     assert (carried, *each) == pytest.approx((forwards[0], *forwards[1]))
+
+
+def test_a_loss_on_few_images_varies_at_least_as_expected_of_it():
+    """One of four images is expected to lose in one category, none in the other."""
+    influences = 0.1 * np.array([[3.0, -1, -1, -1], [0, 0, 0, 0]])
+    expected = [SimpleNamespace(influence=influence) for influence in influences]
+    laws = [VariancePrior(0.001, 4.0), VariancePrior(0.02, 4.0)]
+    free = LabelFree([NOTHING] * 2, NOTHING, np.nan, expected, laws)
+    left = (1 - pair_prior().influence) ** 2  # of the square of what is not predicted
+    assert free.residual([0]) == VariancePrior(pytest.approx(left * 0.03), 4.0)
+    assert free.residual([1]) == laws[1]
+    assert free.residual([0, 1]).variance == pytest.approx(left * 0.03 / 4)
