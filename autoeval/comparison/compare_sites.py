@@ -45,6 +45,7 @@ from autoeval.words import Notice, listed, prefixed
 
 DRAWS = 40_000  # behind the probability of being best
 SMALLEST = 0.005  # a difference that more labels are not asked for
+FEWEST_INFORMATIVE = 2  # labelled images that show a difference: one has no variance
 ITSELF = ValueWithError(0.0, 0.0)
 """The difference of a detector to itself."""
 
@@ -330,6 +331,17 @@ def _warnings(
     warnings += of_labels or ()
     at_home = {side.name for side in sides if math.isfinite(side.home)}
     for names, pair in pairs.items():
+        *_, whole = pair.by_category.values()
+        shown = whole.informative if whole.labels.known else None
+        if shown is not None and shown.n < FEWEST_INFORMATIVE:
+            warnings.append(
+                Notice(
+                    "few-labels-of-differences",
+                    f"hardly any labelled image is one of those on which {names[0]} and "
+                    f"{names[1]} differ most: the interval rests on what is expected without "
+                    "labels and may be too short; `autoeval label plan --compare` draws these",
+                )
+            )
         trained = [name for name in names if name in at_home]
         if len(trained) == 1 and not at_threshold:
             warnings.append(

@@ -120,11 +120,14 @@ class LabelDifference:
         Label-free.
     combined : ValueWithError
         By both. Weights are by the error without `ERROR_FACTOR`, the interval is by that with it.
+    informative : InformativeImages, optional
+        The labelled images that show a difference, see `difference_with_labels`.
     """
 
     labels: ValueWithError
     prior: ValueWithError
     combined: ValueWithError
+    informative: InformativeImages | None = None
 
 
 def one_found_by_either(
@@ -209,7 +212,7 @@ def difference_with_labels(
     wider = replace(labels, error=ERROR_FACTOR * labels.error)
     combined = combine(labels, heavy_tailed(free, labels), conflict=math.inf).estimate
     interval = combine(wider, heavy_tailed(free, wider), conflict=math.inf).estimate
-    return LabelDifference(wider, free, replace(interval, value=combined.value))
+    return LabelDifference(wider, free, replace(interval, value=combined.value), informative)
 
 
 def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError:
@@ -353,7 +356,7 @@ class PairedLabels:
         )
         combined = whole.combined.mixed(len(labelled) / len(differences), unlabelled_mean)
         combined = replace(combined, dof=min(combined.dof, unlabelled_mean.dof))
-        return differences, LabelDifference(whole.labels, mean, combined)
+        return differences, replace(whole, prior=mean, combined=combined)
 
     def _informative(self, sizes: np.ndarray) -> InformativeImages | None:
         """Return how much labels show of variances in proportion to `sizes`, (N,)."""

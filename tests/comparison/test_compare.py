@@ -339,10 +339,13 @@ def test_labels_that_miss_the_images_of_a_loss_leave_it_possible(world, tmp_path
     def lost(labels):
         versions = {"new": world / "strong", "old": world / "strong"}
         given = {"images": site_labels(world), "incomplete": True}
-        return compare(versions, [new, old], labels=labels, **given).gate(0.0, "new").losses[0]
+        result = compare(versions, [new, old], labels=labels, **given)
+        codes = [warning.code for warning in result.warnings]
+        return result.gate(0.0, "new").losses[0], "few-labels-of-differences" in codes
 
-    true = lost(site_labels(world)).value
-    found = lost(some_labels(world, tmp_path / "some.json", set(ids[20:30])))
+    true = lost(site_labels(world))[0].value
+    found, warned = lost(some_labels(world, tmp_path / "some.json", set(ids[20:30])))
+    assert warned and not lost(some_labels(world, tmp_path / "more.json", set(ids[:10])))[1]
     assert true > 0.05 and found.lower < true < found.upper
     assert found.outcome == "undecided"
 
