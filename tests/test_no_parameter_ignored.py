@@ -377,7 +377,6 @@ def of_predict(w):
             "iou": ({"score_thr": 0.5}, {"iou": 0.75}),
             "iou without a threshold": {"iou": 0.75},
             "keep": {"keep": Keeping(w / "kept")},
-            "watch": {"watch": print},
         },
     )
 
@@ -386,13 +385,11 @@ def of_running(w):
     """What `AccuracyEstimator.predict` and `read_site` take of how a detector is run."""
     base = {"estimator": observed(w), "predictions": BlackBoxes(w), "images": w / "colours/images"}
 
-    def call(estimator, predictions, keep=None, watch=None, **options):
-        seen = []
+    def call(estimator, predictions, keep=None, **options):
         options |= {"keep": keep} if keep else {}
-        options |= {"watch": lambda evidence: seen.append(evidence.image_id)} if watch else {}
         estimate = estimator.predict(predictions and predictions.detector, **options)
         files = sorted(path.name for path in keep.folder.rglob("*")) if keep else []
-        return estimate, seen, files
+        return estimate, files
 
     return (
         Estimator.read_site,
@@ -403,7 +400,6 @@ def of_running(w):
             "categories": {"categories": {"vehicle": ["car", "bus"]}},
             "present": {"present": ["nowhere"]},
             "keep": {"keep": Keeping(w / "kept_running")},
-            "watch": {"watch": True},
         },
         call,
     )

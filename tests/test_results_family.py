@@ -13,6 +13,7 @@ from labelled_site import estimate_labelled
 
 import autoeval
 from autoeval.errors import InputError
+from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.report.estimate import estimate_fields
 from autoeval.result_base import Result
 from autoeval.words import Notice
@@ -209,8 +210,8 @@ def test_boxes_of_every_kind_are_told_apart(world, site, tmp_path):
     assert strong.predict(given, images=site["images"]) == by_path
     with pytest.raises(InputError, match=r"No predictions retinanet_r50.*--detector retinanet"):
         strong.predict("retinanet_r50", images=site["images"])
-    with pytest.raises(InputError, match="watch: for a detector that is run"):
-        strong.predict(path, images=site["images"], watch=print)
+    with pytest.raises(InputError, match="keep: for a detector that is run"):
+        strong.predict(path, images=site["images"], keep=Keeping(tmp_path))
     with pytest.raises(InputError, match="--batch-size of 1 or more but got 0"):
         autoeval.Detector("retinanet_r50", batch_size=0)
     with pytest.raises(InputError, match="device: for a detector that is named"):

@@ -11,7 +11,7 @@ images to label, `autoeval.estimation.fit_file` is the form on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from typing_extensions import Self
 
 from autoeval.accuracy.measures import AP_TARGETS, IOUS, OperatingPoint, find_target, points_at
 from autoeval.boxes import Categories, words_of
-from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate, estimate_rows, estimate_site
 from autoeval.estimation.fit_file import FittedSites, FloorFit, read_fit, write_fit
@@ -46,7 +45,7 @@ from autoeval.model.regression import Regression
 from autoeval.runtime.files import PathLike
 from autoeval.sites.file_looks import SAME_FLOOR, ConfidentBoxes, Looks, unlike_fit
 from autoeval.sites.site import Site
-from autoeval.words import counted, listed
+from autoeval.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -427,7 +426,6 @@ class AccuracyEstimator:
         score_thr: float | None = None,
         iou: float = IOUS[0],
         keep: Keeping | None = None,
-        watch: Callable[[Evidence], object] | None = None,
     ) -> Estimate:
         """Estimate the accuracy on new images, from predictions or with the detector.
 
@@ -463,8 +461,6 @@ class AccuracyEstimator:
             At which IoU with a labelled object such a box is a true positive.
         keep : Keeping, optional
             Where to keep what a detector that is run observes, and who observes.
-        watch : callable, optional
-            Called with the `Evidence` of each image, where a detector is run.
 
         Returns
         -------
@@ -507,7 +503,6 @@ class AccuracyEstimator:
             categories=categories,
             present=present,
             keep=keep,
-            watch=watch,
         )
         new_site = replace(new_site, known=site_name, group=group_name)
         return self.predict_site(new_site, score_thr, iou)
@@ -521,13 +516,12 @@ class AccuracyEstimator:
         present: Collection[str] = (),
         labelled: LabelSet | None = None,
         keep: Keeping | None = None,
-        watch: Callable[[Evidence], object] | None = None,
     ) -> Site:
         """Read the boxes of a new site as those of the fit, or run the detector to find them.
 
         Parameters
         ----------
-        predictions, images, categories, present, keep, watch
+        predictions, images, categories, present, keep
             See `predict`.
         labelled : LabelSet, optional
             Labels of some of the images, which tell images with equal boxes apart; copies among
@@ -543,7 +537,7 @@ class AccuracyEstimator:
         ------
         InputError
             If there are neither predictions nor images, the detector or the reference is not that
-            of the fit, `keep` or `watch` comes with predictions, or nothing can be read.
+            of the fit, `keep` comes with predictions, or nothing can be read.
         """
         vocabulary = self.looks_.categories if self.looks_ else ()
         joined_words = self.context_.get("words")
@@ -554,12 +548,9 @@ class AccuracyEstimator:
         found: Site | None = None
         if isinstance(box_source, Predictions):
             looks = self.known_looks()
-            running = {"keep": keep, "watch": watch}
-            unread = [name for name, value in running.items() if value is not None]
-            if unread:
+            if keep is not None:
                 raise InputError(
-                    f"{listed(unread)}: for a detector that is run, and predictions are read. "
-                    "Leave that out."
+                    "keep: for a detector that is run, and predictions are read. Leave that out."
                 )
             if len(box_source.references) > 1:
                 box_source = with_chosen_reference(box_source, self.context_)
@@ -589,7 +580,6 @@ class AccuracyEstimator:
                 images,  # type: ignore[arg-type]
                 reference=reference,
                 keep=keep,
-                watch=watch,
             )
             box_source = Predictions(found.boxes, reference=found.reference)
             if isinstance(reference, PredictionsReference):  # it has files, which are read below

@@ -8,7 +8,7 @@ pass itself is in `autoeval.estimation.observation`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,6 @@ import numpy as np
 from typing_extensions import TypedDict, Unpack
 
 from autoeval.boxes import Categories, DetectorRun, words_of
-from autoeval.detections import Evidence
 from autoeval.detectors.adapters import wrap_object
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
@@ -288,7 +287,6 @@ def detect_site(
     *,
     reference: Reference | None,
     keep: Keeping | None = None,
-    watch: Callable[[Evidence], object] | None = None,
 ) -> Site:
     """Run a detector on the images of a site, but on no copy of a file.
 
@@ -298,7 +296,7 @@ def detect_site(
         The detector, and how it is run.
     images : path-like or sequence
         See `autoeval.io.find_images.list_images`.
-    reference, keep, watch
+    reference, keep
         See `detect_samples`.
 
     Returns
@@ -319,7 +317,6 @@ def detect_site(
         run,
         reference=reference,
         keep=keep or run.keeping(None),  # None; refused where an executor needs a folder
-        watch=watch,
     )
     of_run = site.boxes.run and replace(site.boxes.run, copies=np.zeros(len(site), bool))
     of_reference = identity_warnings(getattr(reference, "detector", None))
@@ -338,7 +335,6 @@ def detect_samples(
     *,
     reference: Reference | None,
     keep: Keeping | None,
-    watch: Callable[[Evidence], object] | None = None,
     activity: str = OBSERVING,
 ) -> Site:
     """Run a detector on images, and its reference where that is run, too.
@@ -355,8 +351,6 @@ def detect_samples(
         One whose boxes are in a file is not looked up here.
     keep : Keeping or None
         Where to keep what is observed, and who observes.
-    watch : callable, optional
-        Called with the evidence of each image.
     activity : str
         What the progress bar calls it.
 
@@ -378,8 +372,6 @@ def detect_samples(
     log, evidence = PassLog(), []
     with observer.begin(samples, len(samples), activity) as bar:
         for _, seen in observer.each(samples, log=log):
-            if watch is not None:
-                watch(seen)
             evidence.append(seen.boxes_alone())
             bar.update()
     log.check(len(evidence))
