@@ -358,8 +358,8 @@ def observe_batches(
                 if not _of_an_image(error) or (not log.n_observed and n_failed >= MOST_AT_FIRST):
                     raise
                 # Of a function as detector: before the reason it names what is named here anyway.
-                known = isinstance(error, FailedOnImagesError) and error.__cause__ is not None
-                text = _reason(error.__cause__ if known else error)
+                cause = error.__cause__ if isinstance(error, FailedOnImagesError) else None
+                text = _reason(error if cause is None else cause)
                 if not isinstance(error, InputError):
                     log.failure = log.failure or text
                 log.lose(number, f"{sample.image_id}: the detector fails on it ({text})")
