@@ -88,7 +88,12 @@ def read_markup(answer: str, *, hidden: bool = False) -> Unmarked:
     located = _joined(located, in_json)
     text, tuples = _without_tuples(text)
     located = _joined(located, tuples)
-    return Unmarked(_plain(text), located, fault)
+    return Unmarked(_shorten_spaces(_plain(_shorten_spaces(text))), located, fault)
+
+
+def _shorten_spaces(text: str) -> str:
+    """Shorten long runs of space: a rule that begins with space reads them from each place on."""
+    return re.sub(r"\s{20,}", lambda match: "\n\n" if "\n" in match[0] else " " * 10, text)
 
 
 def _joined(first: int | None, second: int | None) -> int | None:
