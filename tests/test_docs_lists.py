@@ -1,13 +1,16 @@
 """What a page lists is what there is: studies, transforms, formats, commands, pages, names."""
 
 import re
+from configparser import ConfigParser
 from importlib import import_module
 
 import pytest
 
 import autoeval
 from autoeval.command_table import COMMANDS
+from autoeval.detectors.adapters import adapters
 from autoeval.io.labels.any_format import NAMES
+from autoeval.io.predictions.formats import SUFFIXES
 from autoeval.stability.commands.study import STUDIES
 from autoeval.stability.metasets.transforms import CORRUPTIONS, MILD
 from tests.doc_pages import PAGES, ROOT
@@ -25,6 +28,23 @@ def test_the_rows_of_a_page_name_all_there_are(page, known):
     text = (ROOT / page).read_text("utf-8")
     rows = set(re.findall(r"^\| `?([\w-]+)`? \|", text, re.MULTILINE))
     assert sorted(set(known) - rows) == [], f"add a row for each to {page}"
+
+
+def first_cells(page):
+    """What stands in code in the first cells of the tables of a page."""
+    cells = re.findall(r"^\| ([^|]+) \|", (ROOT / page).read_text("utf-8"), re.MULTILINE)
+    return set(re.findall(r"`([^`]+)`", " ".join(cells)))
+
+
+def test_each_kind_of_predictions_and_each_framework_has_a_row():
+    kinds = {suffix.removesuffix(".gz") for suffix in SUFFIXES}
+    assert sorted(kinds - first_cells("docs/how-to/predictions.md")) == []
+    forms = {adapter.FORM for adapter in adapters()}
+    assert sorted(forms - first_cells("docs/how-to/network.md")) == []
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    extras = {adapter.EXTRA for adapter in adapters()} - {""}
+    assert sorted(extras - {*setup["options.extras_require"]}) == []
 
 
 def test_every_command_is_named_on_some_page():

@@ -55,8 +55,8 @@ def fit(
         COCO JSON, or a folder of YOLO or VOC labels; in Python also a COCO dict, a
         ``pycocotools.COCO``, or what `autoeval.load_labels` returned.
     predictions : path-like, object in memory, Predictions, Detector or ImageDetector, optional
-        What the detector found there: COCO results, JSON lines, Parquet, or a folder of text files;
-        with a task a folder of them, one a site.
+        What the detector found there, such as COCO results, Parquet or a folder of text files (all
+        formats: docs/how-to/predictions.md); with a task a folder of them, one a site.
     img_dir : path-like, optional
         Folder of the labelled images, where the format of the labels does not say.
     group : str, optional

@@ -117,9 +117,9 @@ class NamedDetector(TypedDict, total=False):
     Parameters
     ----------
     detector : str
-        Detector to run: weights of Ultralytics (best.pt), FILE.onnx, torchvision:NAME, hf:FOLDER,
-        one of configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or
-        FILE.py:NAME of a BlackBoxDetector.
+        Detector to run, of any framework that `autoeval list detectors` names, such as best.pt of
+        Ultralytics or torchvision:NAME; one of configs/detectors/, an mmdet config (CONFIG.py or
+        mmdet::FOLDER/FILE.py), or FILE.py:NAME of a BlackBoxDetector.
     """
 
     detector: Any

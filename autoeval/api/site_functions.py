@@ -67,8 +67,9 @@ def estimate(
     Parameters
     ----------
     predictions : path-like, object in memory, Predictions, Detector or ImageDetector, optional
-        Boxes on the new images: COCO results, JSON lines, Parquet, or a folder of text files; by
-        default the detector of the estimator is run on the images.
+        Boxes on the new images, such as COCO results, Parquet or a folder of text files (all
+        formats: docs/how-to/predictions.md); by default the detector of the estimator is run on
+        the images.
     estimator : AccuracyEstimator or path-like, optional
         What `autoeval fit` wrote: a work dir, or estimator.parquet (default: work_dirs/fit).
     fit_labels : path-like or object in memory, optional

@@ -27,7 +27,6 @@ CLASSES_OPTION = "--classes FILE (in Python classes=FILE)"
 LOW_SCORE = 0.01  # from which on boxes are worth keeping
 SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "precision")
 STAGES = "stages"  # where features are dropped, kept along; clean boxes do not depend on it
-WITHOUT_FILES = ("torchvision",)  # prefixes of names that are no paths, be there such a folder
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
 
 
@@ -39,8 +38,8 @@ class DetectorSpec:
     ----------
     name : path-like
         A name in `configs/detectors/`, the path of an mmdet config file or of one that mmdet brings
-        along (``mmdet::retinanet/...``), Ultralytics' weights (``best.pt``), ``torchvision:NAME``,
-        ``hf:FOLDER`` of transformers, ``FILE.onnx``, or ``FILE.py:NAME`` of a `BlackBoxDetector`.
+        along (``mmdet::retinanet/...``), a detector of another framework, such as ``best.pt`` or
+        ``torchvision:NAME`` (docs/how-to/network.md), or ``FILE.py:NAME`` of a `BlackBoxDetector`.
     checkpoint : path-like, optional
         Its weights; by default the official ones of a known name.
     device : str, optional
@@ -243,9 +242,12 @@ def _absolute(path: str | None) -> str | None:
     file, python, name = path.partition(".py:")
     if python and os.path.exists(f"{file}.py"):
         return f"{os.path.abspath(file)}.py:{name}"
-    prefix, colon, behind = path.partition(":")  # hf:FOLDER, or another framework's
-    is_path = colon and prefix not in WITHOUT_FILES and os.path.exists(behind)
-    return f"{prefix}:{os.path.abspath(behind)}" if is_path else path
+    from autoeval.detectors.adapters import adapter_of
+
+    prefix, _, behind = path.partition(":")
+    adapter = adapter_of(path)
+    of_folder = adapter is not None and adapter.FORM.endswith(":FOLDER")
+    return f"{prefix}:{os.path.abspath(behind)}" if of_folder and os.path.exists(behind) else path
 
 
 def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:

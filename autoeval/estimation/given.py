@@ -54,9 +54,9 @@ class Predictions:
     Parameters
     ----------
     path : path-like or object in memory
-        The boxes. As a path: COCO results, JSON lines, Parquet or a folder of text files; see
-        `autoeval.load_predictions`. For a task a folder with ``NAME.json`` for each site; the
-        other files are then such folders, too. In memory: `Boxes`, as `autoeval.detect` returns
+        The boxes. As a path: COCO results, Parquet or another format of
+        `autoeval.load_predictions`. For a task a folder with ``NAME.json`` for each site; the other
+        files are then such folders, too. In memory: `Boxes`, as `autoeval.detect` returns
         them, a DataFrame with the columns of Parquet, rows of a COCO result, a COCO dict or
         ``pycocotools.COCO``, or a list with one item an image of ``supervision.Detections``,
         torchvision's dicts, lists of transformers' pipeline or Ultralytics ``Results``.

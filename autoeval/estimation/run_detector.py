@@ -18,7 +18,7 @@ import numpy as np
 from typing_extensions import TypedDict, Unpack
 
 from autoeval.boxes import Categories, DetectorRun, words_of
-from autoeval.detectors.adapters import wrap_object
+from autoeval.detectors.adapters import adapters, wrap_object
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.observation.detector_identity import (
@@ -86,8 +86,8 @@ class Detector:
     ----------
     detector : path-like, DetectorSpec, ImageDetector or object
         A name as `DetectorSpec` describes it; or a detector that is loaded already, such as a
-        `BlackBoxDetector`, Ultralytics' `YOLO`, a detection module of torchvision, or a pair of
-        model and processor of transformers.
+        `BlackBoxDetector`, or a model of another framework, such as Ultralytics' `YOLO`; see
+        docs/how-to/network.md.
     reference : DetectorSpec, loaded detector, path-like or Reference, optional
         A stronger detector, or the path of its predictions: agreement with it becomes a score.
     batch_size, num_workers : int, optional
@@ -126,10 +126,11 @@ class Detector:
         if not isinstance(detector, DetectorSpec) and not hasattr(detector, "observe"):
             wrapped = wrap_object(detector)
             if wrapped is None:
+                frameworks = [adapter.FRAMEWORK for adapter in adapters() if adapter.OBJECTS]
                 raise InputError(
-                    "Expected a detector by its name, a model of Ultralytics, torchvision or "
-                    f"transformers, or a BlackBoxDetector, but got {type(detector).__name__}. A "
-                    "function is given as BlackBoxDetector(find, categories)."
+                    f"Expected a detector by its name, a model of {', '.join(frameworks)}, or a "
+                    f"BlackBoxDetector, but got {type(detector).__name__}. A function is given as "
+                    "BlackBoxDetector(find, categories)."
                 )
             detector = wrapped
         self.detector = detector

@@ -2,6 +2,9 @@
 
 A file here is an adapter. It imports its framework only inside its functions, and has
 
+- a docstring that begins with what it runs, and ``FORM``, what is typed behind ``--detector``, such
+  as ``torchvision:NAME``, for messages and `autoeval list detectors`. With ``PREFIX:FOLDER`` a fit
+  keeps the absolute path of a folder that is there,
 - ``EXTRA``: the extra that installs the framework, for the message where it is absent (`needs`);
   empty where there is nothing to install,
 - ``PACKAGE``: the package whose version is noted with what it found, by the name it is imported by,
@@ -14,9 +17,8 @@ A file here is an adapter. It imports its framework only inside its functions, a
 - ``OBJECTS``: beginnings of the names of modules whose objects it takes; ``()`` for none,
 - ``wrap(model)``: the `BlackBoxDetector` of such an object, unless there are none.
 
-Nothing else registers it; help, messages and pages name its form of ``--detector``, CONTRIBUTING.md
-lists where. ``tests/detectors/adapters`` has a test for each, against the call of the framework
-itself.
+Nothing else registers it. Its extra is in ``setup.cfg``, a row of it in docs/how-to/network.md.
+``tests/detectors/adapters`` has a test for each, against the call of the framework itself.
 """
 
 from __future__ import annotations

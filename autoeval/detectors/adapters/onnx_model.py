@@ -25,6 +25,7 @@ from autoeval.detectors.detector_spec import CLASSES_OPTION, LOW_SCORE, Detector
 from autoeval.errors import InputError, first_line
 from autoeval.words import counted, listed
 
+FORM = "FILE.onnx"
 EXTRA = "onnx"
 PACKAGE = "onnxruntime"
 FRAMEWORK = "onnx"

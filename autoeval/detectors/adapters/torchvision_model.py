@@ -15,6 +15,7 @@ from autoeval.detectors.settings import hash_json, hash_weights
 from autoeval.errors import InputError, first_line
 from autoeval.words import listed
 
+FORM = "torchvision:NAME"
 EXTRA = "torchvision"
 PACKAGE = "torchvision"
 FRAMEWORK = "torchvision"

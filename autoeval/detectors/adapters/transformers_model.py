@@ -19,6 +19,7 @@ from autoeval.detectors.detector_spec import CLASSES_OPTION, LOW_SCORE, Detector
 from autoeval.detectors.settings import hash_json, hash_weights
 from autoeval.errors import DownloadError, InputError, first_line
 
+FORM = "hf:FOLDER"
 EXTRA = "transformers"
 PACKAGE = "transformers"
 FRAMEWORK = "transformers"

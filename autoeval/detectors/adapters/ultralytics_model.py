@@ -18,6 +18,7 @@ from autoeval.detectors.detector_spec import LOW_SCORE, DetectorSpec
 from autoeval.detectors.settings import hash_weights
 from autoeval.errors import DownloadError, InputError, first_line
 
+FORM = "best.pt"
 EXTRA = "ultralytics"
 PACKAGE = "ultralytics"
 FRAMEWORK = "ultralytics"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from autoeval.detectors.adapters import adapters
 from autoeval.errors import InputError
 from autoeval.runtime.files import or_shipped, shipped_config
 
@@ -43,8 +44,9 @@ def find_config(name_or_config: str) -> Path:
             f"{name_or_config} is a folder with a config.json, as transformers saves a model: name "
             f"it hf:{name_or_config}."
         )
+    forms = [f"{adapter.FORM} ({adapter.FRAMEWORK})" for adapter in adapters()]
     raise InputError(
         f"No detector {name_or_config!r}: expected one of {', '.join(names)}, or the path of an "
-        "mmdet config file. Of other frameworks: best.pt (Ultralytics), torchvision:NAME, "
-        "hf:FOLDER (transformers), FILE.onnx, or FILE.py:NAME of a BlackBoxDetector."
+        f"mmdet config file. Of other frameworks: {', '.join(forms)}, or FILE.py:NAME of a "
+        "BlackBoxDetector."
     )

@@ -1,4 +1,4 @@
-"""Reading a predictions file of any detector: COCO results, JSON lines, Parquet, text files.
+"""Reading a predictions file of any detector, in any of the formats of `formats`.
 
 `read_predictions` is the whole way of a file: its entries as columns (`formats`, `text_folder`),
 those that can be used, the images that they are on (`image_identity`), the words of their

@@ -45,9 +45,15 @@ def _methods() -> Mapping[str, str]:
 
 
 def _detectors() -> Mapping[str, str]:
+    from autoeval.detectors.adapters import adapters
     from autoeval.detectors.building.aliases import detector_names, find_config
 
-    return {name: _first_line(_parsed(find_config(name))) for name in detector_names()}
+    known = {name: _first_line(_parsed(find_config(name))) for name in detector_names()}
+    of_frameworks = {
+        adapter.FORM: _first_line(_parsed(Path(adapter.__file__))).replace("`", "")
+        for adapter in adapters()
+    }
+    return {**known, **of_frameworks}
 
 
 def _transforms() -> Mapping[str, str]:
