@@ -56,7 +56,9 @@ from autoeval.labels.values import (
     combine,
     object_variance,
     objects_in_pool,
+    quantile,
     satterthwaite,
+    satterthwaite_of_rows,
 )
 from autoeval.model.calibration import FOUND
 
@@ -344,36 +346,96 @@ def _posterior(
     list of Combined
         Of each functional, not clipped. `NOTHING` without labels and label-free estimates.
     """
-    at, sampling = measured.at, np.diag(measured.covariance)
+    at = measured.at
     before = functionals @ prior.values
-    # a'Ka without the matrix K, which is large for many categories
-    loading = functionals @ prior.common
-    total = (loading**2).sum(axis=1) + functionals**2 @ prior.specific**2
     if not len(at):
+        total = _variances(prior, functionals)
         stated = zip(before, np.sqrt(total), prior_dof, strict=True)
         none = ValueWithError if prior.informative else lambda *_: NOTHING
         return [Combined(none(*map(float, numbers)), 0.0, False) for numbers in stated]
-    reach = prior.common[at] @ loading.T  # K_M a for each functional, (M, A)
-    reach += (functionals[:, at] * prior.specific[at] ** 2).T
-    factor = cho_factor(prior.covariance(at) + measured.covariance, lower=True)
-    weights = cho_solve(factor, reach)
-    inverse = np.diag(cho_solve(factor, np.eye(len(at))))
+    of_one = measured.covariance[None], measured.dof[None]
+    weights, errors, dof, shares = (
+        of_first[0] for of_first in _weigh(prior, at, *of_one, functionals, prior_dof)
+    )
     values = before + weights.T @ (measured.values - prior.values[at])
-    explained = (reach * weights).sum(axis=0)
+    numbers = zip(*(column.tolist() for column in (values, errors, dof, shares)), strict=True)
+    return [Combined(ValueWithError(*of_each), share, conflict) for *of_each, share in numbers]
+
+
+def _variances(prior: JointPrior, functionals: np.ndarray) -> np.ndarray:
+    """Return a'Ka of A functionals, (A,), without the matrix K: it is large for many categories."""
+    loading = functionals @ prior.common
+    return np.asarray((loading**2).sum(axis=1) + functionals**2 @ prior.specific**2)
+
+
+def _weigh(
+    prior: JointPrior,
+    at: np.ndarray,
+    covariance: np.ndarray,
+    dof: np.ndarray,
+    functionals: np.ndarray,
+    prior_dof: np.ndarray,
+    held: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Weigh what D samples of labels say of M categories; see the module.
+
+    Parameters
+    ----------
+    prior : JointPrior
+        Label-free estimates of C categories.
+    at : ndarray of shape (M,), int
+        Places of the M categories among all.
+    covariance : ndarray of shape (D, M, M)
+        Of the errors of the labels.
+    dof : ndarray of shape (D, M)
+        Degrees of freedom of their variances.
+    functionals : ndarray of shape (A, C)
+        Weights a of the categories in each functional.
+    prior_dof : ndarray of shape (A,)
+        Degrees of freedom of the label-free error of each functional.
+    held : ndarray of shape (D, M), bool, optional
+        Which of the categories a sample measures; by default all. The others have no weight.
+
+    Returns
+    -------
+    weights : ndarray of shape (D, M, A)
+        Of the differences between labels and label-free estimates.
+    errors : ndarray of shape (D, A)
+        Standard errors of the functionals.
+    dof : ndarray of shape (D, A)
+        Degrees of freedom of these.
+    shares : ndarray of shape (D, A)
+        Of the label-free variance that the labels remove.
+    """
+    total = _variances(prior, functionals)
+    reach = prior.common[at] @ (functionals @ prior.common).T  # K_M a for each functional, (M, A)
+    reach += (functionals[:, at] * prior.specific[at] ** 2).T
+    both = prior.covariance(at) + covariance
+    if held is not None:
+        of_held = held[:, :, None] & held[:, None, :]
+        both, covariance = (
+            np.where(of_held, both, np.eye(len(at))),
+            np.where(of_held, covariance, 0),
+        )
+        reach = reach * held[:, :, None]
+    root = np.linalg.inv(np.linalg.cholesky(both))  # of the inverse
+    weights = root.swapaxes(1, 2) @ (root @ reach)
+    inverse = (root**2).sum(axis=1)
+    sampling = np.diagonal(covariance, axis1=1, axis2=2)
+    explained = (reach * weights).sum(axis=1)
     # what is left divides into the errors of labels and prior, which have degrees of freedom each
-    of_labels = (weights * (measured.covariance @ weights)).sum(axis=0)
+    of_labels = (weights * (covariance @ weights)).sum(axis=1)
     left = np.maximum(total - explained, 0.0)
     of_prior = np.maximum(left - of_labels, 0.0)
     # variances of few labels are estimates, and so are the weights (Rivest & Vandal 2003)
-    of_weights = (4 * sampling**2 / measured.dof * inverse) @ weights**2
-    estimates = []
-    for k, value in enumerate(values):
-        dof_of_labels = satterthwaite(weights[:, k] ** 2 * sampling, measured.dof)
-        dof = satterthwaite([of_labels[k], of_prior[k]], [dof_of_labels, prior_dof[k]])
-        error = math.sqrt(left[k] + of_weights[k])
-        share = float(explained[k] / total[k]) if total[k] > 0 else 0.0
-        estimates.append(Combined(ValueWithError(float(value), error, dof), share, conflict))
-    return estimates
+    of_weights = (4 * sampling**2 / dof * inverse)[:, :, None] * weights**2
+    parts = weights**2 * sampling[:, :, None]
+    dof_of_labels = satterthwaite_of_rows(parts.swapaxes(1, 2), dof[:, None, :])
+    dofs = np.stack(np.broadcast_arrays(dof_of_labels, prior_dof), axis=-1)
+    dof_of_all = satterthwaite_of_rows(np.stack([of_labels, of_prior], axis=-1), dofs)
+    errors = np.sqrt(left + of_weights.sum(axis=1))
+    shares = np.divide(explained, total, out=np.zeros_like(explained), where=total > 0)
+    return weights, errors, dof_of_all, shares
 
 
 def variance_with_one_more(
@@ -422,9 +484,9 @@ def with_shared_bias(errors: np.ndarray, bias: np.ndarray, correlations: np.ndar
 
     Parameters
     ----------
-    errors : ndarray of shape (M,)
+    errors : ndarray of shape (..., M)
         Standard errors SE.
-    bias : ndarray of shape (M,)
+    bias : ndarray of shape (..., M)
         Standard deviation β of the common part, cut at `MOST_SHARED` of each error.
     correlations : ndarray of shape (M, M)
         ρ of the rest.
@@ -437,7 +499,8 @@ def with_shared_bias(errors: np.ndarray, bias: np.ndarray, correlations: np.ndar
     """
     shared = np.minimum(bias, MOST_SHARED * errors)
     rest = np.sqrt(errors**2 - shared**2)
-    return np.asarray(np.outer(shared, shared) + np.outer(rest, rest) * correlations)
+    of_shared = shared[..., :, None] * shared[..., None, :]
+    return np.asarray(of_shared + rest[..., :, None] * rest[..., None, :] * correlations)
 
 
 class WidthForecast:
@@ -752,11 +815,14 @@ class JointOutlook(WidthForecast):
             # Few categories are held in few different numbers of images: each number once.
             draws, times = np.unique(self._held(k), axis=0, return_counts=True)
             c = len(self.prior.values)
-            mean, dof = np.full((1, c), 1 / c), np.array([self.prior.mean_dof])
-            widths = []
-            for held in draws:
-                (combined,) = _posterior(self.prior, self._measured(held, k), mean, dof, False)
-                widths.append(combined.estimate.half_width(self.level))
+            mean, prior_dof = np.full((1, c), 1 / c), np.array([self.prior.mean_dof])
+            covariance, dof = self._measured(draws, k)
+            _, errors, freedom, _ = _weigh(
+                self.prior, np.arange(c), covariance, dof, mean, prior_dof, draws > 0
+            )
+            widths = errors[:, 0] * [quantile(self.level, of_one) for of_one in freedom[:, 0]]
+            if not self.prior.informative:
+                widths[~draws.any(axis=1)] = math.nan
             self._half_widths[k] = float(np.average(widths, weights=times))
         return self._half_widths[k]
 
@@ -813,12 +879,20 @@ class JointOutlook(WidthForecast):
         added = binom.ppf(uniform, further, np.clip(self.shares, 0, 1))
         return np.asarray(np.maximum(self.n_holding + added, 0)).astype(int)
 
-    def _measured(self, held: np.ndarray, k: int) -> MeasuredCategories:
-        """Return what k labels will probably say where `held` (C,) blocks hold each category."""
+    def _measured(self, held: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return what k labels will probably say where `held` (D, C) blocks hold each category.
+
+        Returns
+        -------
+        covariance : ndarray of shape (D, C, C)
+            Of the errors of D samples of labels; without meaning where no block holds a category.
+        dof : ndarray of shape (D, C)
+            Degrees of freedom of the variances.
+        """
         free, objects, rows = self.prior.values, self.holding[1], self.by_labels.at
         n_true = self.n_true + (held - self.n_holding) * objects
         law = object_variance(self.per_object, free, free, n_true, held)
-        at, correlations, dof = np.flatnonzero(held), np.eye(len(free)), DOF + held - 1.0
+        correlations, dof = np.eye(len(free)), DOF + held - 1.0
         showing = np.maximum(held - 1, 0)  # as the law and the sample variance will be mixed
         n = self.n_blocks[k]
         variances = (DOF * law + showing * self.per_image / n) / (DOF + showing)
@@ -826,15 +900,13 @@ class JointOutlook(WidthForecast):
             # Of categories that labels have shown, their own variance, in proportion to the blocks
             # that hold them; the share of the pool without labels is taken into account below.
             n_holding = np.asarray(self.n_holding)[rows]
-            variances[rows] = np.diag(self.by_labels.covariance) / (1 - self.k / self.n_pool)
-            variances[rows] *= n_holding / held[rows]
-            dof[rows] = self.by_labels.dof + held[rows] - n_holding
+            variances[:, rows] = np.diag(self.by_labels.covariance) / (1 - self.k / self.n_pool)
+            variances[:, rows] *= n_holding / np.maximum(held[:, rows], 1)
+            dof[:, rows] = self.by_labels.dof + held[:, rows] - n_holding
             correlations[np.ix_(rows, rows)] = self.by_labels.correlations
-        errors = np.sqrt((1 - k / self.n_pool) * variances[at])
+        errors = np.sqrt((1 - k / self.n_pool) * variances)
         expected = self.n_pool * self.holding.prod(axis=0)
         n_true = n_true * (k / n)  # the bias is by those of all images
         n_in_pool = objects_in_pool(n_true, k, self.n_pool, expected)
-        bias = SMALL_SAMPLE_BIAS_STD * bias_scale(n_true[at], n_in_pool[at])
-        of_held = correlations[np.ix_(at, at)]
-        covariance = with_shared_bias(errors, bias, of_held)
-        return MeasuredCategories(at, free[at], covariance, dof[at], of_held)
+        bias = SMALL_SAMPLE_BIAS_STD * bias_scale(n_true, n_in_pool)
+        return with_shared_bias(errors, bias, correlations), np.where(held > 0, dof, 1.0)

@@ -357,7 +357,7 @@ def objects_in_pool(
 
     Parameters
     ----------
-    n_true : ndarray of shape (C,)
+    n_true : ndarray of shape (..., C)
         Labelled objects g of each category.
     n_labelled, n_pool : int
         Labelled images k, and all images N.
@@ -367,7 +367,7 @@ def objects_in_pool(
 
     Returns
     -------
-    ndarray of shape (C,)
+    ndarray of shape (..., C)
         Expected objects in the whole pool, those that are labelled included.
 
     Examples
@@ -380,7 +380,7 @@ def objects_in_pool(
     seen = np.asarray(n_true, float)
     per_image = seen / n_labelled
     if expected is not None and seen.sum() > 0 and expected.sum() > 0:
-        rate = expected * (per_image.sum() / expected.sum())
+        rate = expected * (per_image.sum(axis=-1, keepdims=True) / expected.sum())
         a = OBJECTS_OF_EXPECTED
         per_image = rate * (a + seen) / (a + n_labelled * rate)
     return np.asarray(seen + (n_pool - n_labelled) * per_image)
@@ -565,6 +565,22 @@ def satterthwaite(parts: Sequence[float] | np.ndarray, dofs: Sequence[float] | n
     >>> satterthwaite([1.0, 1.0], [4, 4])
     8.0
     """
-    pieces, freedom = np.asarray(parts, float), np.asarray(dofs, float)
-    below = float(np.sum(pieces**2 / freedom))
-    return float(pieces.sum()) ** 2 / below if below > 0 else math.inf
+    return float(satterthwaite_of_rows(np.asarray(parts, float), np.asarray(dofs, float)))
+
+
+def satterthwaite_of_rows(parts: np.ndarray, dofs: np.ndarray) -> np.ndarray:
+    """Return the degrees of freedom of sums of independent variances, see `satterthwaite`.
+
+    Parameters
+    ----------
+    parts, dofs : ndarray of shape (..., K)
+        The K variances of each sum, and their degrees of freedom.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Infinite where all parts of a sum are known exactly.
+    """
+    below = np.sum(parts**2 / dofs, axis=-1)
+    total = parts.sum(axis=-1)
+    return np.divide(total**2, below, out=np.full_like(total, math.inf), where=below > 0)

@@ -14,7 +14,9 @@ from autoeval.labels.joint import (
     EACH_IMAGE,
     JointOutlook,
     JointPrior,
+    MeasuredCategories,
     Outlook,
+    estimate_jointly,
     expected_holding,
 )
 from autoeval.labels.labelled_estimate import estimate_with_labels
@@ -48,6 +50,21 @@ def test_more_labels_give_narrower_intervals_and_all_of_them_none():
     assert widths[-1] == 0 and outlook.needed(1e-9) == 200
     n = outlook.needed(0.05)
     assert outlook.half_width(n) <= 0.05 < outlook.half_width(n - 1)
+
+
+@pytest.mark.parametrize("shares", [[0.3], [0.02, 0.3, 0.9], [0.01] * 40])
+def test_the_forecast_is_the_mean_over_draws_of_what_each_would_give(shares):
+    """Draws are weighed together; each by itself has only the categories that it holds."""
+    outlook, k, widths = outlook_of(shares), 12, []
+    for held in outlook._held(k):
+        at = np.flatnonzero(held)
+        (covariance,), (dof,) = outlook._measured(held[None], k)
+        labels = MeasuredCategories(
+            at, outlook.prior.values[at], covariance[np.ix_(at, at)], dof[at], np.eye(len(at))
+        )
+        joint = estimate_jointly(outlook.prior, labels)
+        widths.append(joint.mean.estimate.half_width(outlook.level))
+    assert outlook.half_width(k) == pytest.approx(np.mean(widths), rel=1e-12)
 
 
 def test_categories_that_labels_will_measure():
