@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -94,7 +94,7 @@ class _ImageBoxes(NamedTuple):
     boxes: np.ndarray
     scores: np.ndarray
     classes: np.ndarray
-    words: Sequence[str] | None = None
+    words: Sequence[str | None] | None = None
     file_name: str | None = None
     image_id: Any = None
     size: tuple[int, int] | None = None
@@ -474,7 +474,7 @@ def _of_image(item: Any, k: Any, predictions: object) -> _ImageBoxes:
         if _is_torchvision(item):
             return _of_torchvision(item)
         if is_of_pipeline(item):
-            scores, words = [one["score"] for one in item], [str(one["label"]) for one in item]
+            scores, words = [one["score"] for one in item], _words(one["label"] for one in item)
             numbers = np.full(len(item), -1)
             return _checked(
                 _ImageBoxes(np.array(corners_of(item)), np.array(scores), numbers, words)
@@ -493,6 +493,11 @@ def _of_image(item: Any, k: Any, predictions: object) -> _ImageBoxes:
     raise not_accepted(predictions)
 
 
+def _words(words: Iterable[Any]) -> list[str | None]:
+    """Return words as text, of whatever type they are; None where a box has none."""
+    return [None if word is None else str(word) for word in words]
+
+
 def _of_torchvision(item: Mapping[str, Any]) -> _ImageBoxes:
     """Take the boxes out of a dict of torchvision, or of transformers, whose labels may be words.
 
@@ -503,7 +508,7 @@ def _of_torchvision(item: Mapping[str, Any]) -> _ImageBoxes:
     labels = _array(item["labels"] if item["labels"] is not None else words)
     if labels.dtype.kind in "UO":
         words, labels = labels.tolist(), np.full(len(labels), -1)
-    words = None if words is None else [str(word) for word in words]
+    words = None if words is None else _words(words)
     image_id = item.get("image_id")
     if image_id is not None and hasattr(image_id, "item"):
         image_id = image_id.item()
@@ -524,7 +529,7 @@ def _of_supervision(item: Any) -> _ImageBoxes:
             return _ImageBoxes(np.zeros((0, 4)), np.zeros(0), np.zeros(0, int), positions=True)
         raise ValueError("its detections have no confidence or no class_id")
     words = (getattr(item, "data", None) or {}).get("class_name")
-    words = None if words is None else [str(word) for word in words]
+    words = None if words is None else _words(words)
     boxes, scores, classes = _array(item.xyxy), _array(item.confidence), _array(item.class_id)
     return _checked(_ImageBoxes(boxes, scores, classes, words, positions=True))
 

@@ -223,6 +223,40 @@ def test_results_of_a_pipeline_are_also_read_as_json(tmp_path):
         assert [read.categories[k] for k in read.label[read.image == 0]] == words
 
 
+def test_a_pipeline_that_found_nothing_in_any_image_is_read(tmp_path):
+    """As of a night; a document without a box is that of COCO, whose fields are no images."""
+    nothing = {image.file_name: [] for image in IMAGES}
+    (tmp_path / "night.json").write_text(json.dumps(nothing))
+    for given in (nothing, tmp_path / "night.json"):
+        read = read_predictions(given, words=WORDS)
+        assert len(read) == 0 and [i.file_name for i in read.images] == [*nothing]
+    (tmp_path / "coco.json").write_text(json.dumps({"images": [], "annotations": []}))
+    assert len(read_predictions(tmp_path / "coco.json", images=IMAGES, words=WORDS)) == 0
+    (tmp_path / "fields.json").write_text(json.dumps({"images": [], "boxes": []}))
+    with pytest.raises(InputError, match="annotations"):
+        read_predictions(tmp_path / "fields.json", images=IMAGES)
+
+
+def test_a_box_of_a_pipeline_that_lacks_a_value_is_left_out(tmp_path):
+    """An edge of null ended the reading of a file, and a label of None was the word "None"."""
+    found = json.loads(json.dumps(as_pipeline_by_name(), default=lambda value: value.item()))
+    wanted = read_predictions(found, numbers=NUMBERS)
+    box = found[IMAGES[0].file_name][0]
+    for one in found[IMAGES[1].file_name]:  # text is a number
+        one["box"] = {corner: str(value) for corner, value in one["box"].items()}
+    found[IMAGES[0].file_name] += [
+        {**box, "label": None},
+        {**box, "score": None},
+        {**box, "box": {**box["box"], "xmin": None}},
+    ]
+    (tmp_path / "found.json").write_text(json.dumps(found))
+    for given in (found, tmp_path / "found.json"):
+        read = read_predictions(given, numbers=NUMBERS)
+        assert [notice.code for notice in read.left_out] == 3 * ["entries-malformed"]
+        assert read.categories == wanted.categories
+        np.testing.assert_allclose(read.boxes, wanted.boxes, atol=1e-9)
+
+
 @pytest.mark.parametrize("form", ["supervision", "torchvision", "ultralytics", "mmdetection"])
 def test_lists_without_images_are_all_images(form):
     read = read_predictions(made(form), numbers=NUMBERS)
@@ -306,7 +340,7 @@ def test_torchvision_may_name_its_images():
     ("given", "message"),
     [
         (3, "Expected predictions as a path; .*a DataFrame .*but got int. A detector"),
-        ({"a.jpg": []}, "but got dict with a.jpg"),
+        ({"a.jpg": 3}, "but got dict with a.jpg"),
         ([3.5], "but got list of float"),
         (np.zeros((3, 6)), "but got ndarray"),
     ],

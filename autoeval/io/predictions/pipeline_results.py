@@ -33,19 +33,29 @@ def is_of_pipeline(found: Any) -> bool:
 
 
 def is_of_pipeline_by_name(found: Any) -> bool:
-    """Whether an object has such a list by the file name of each image, and a box in one of them.
+    """Whether an object has such a list by the file name of each image.
+
+    Without a box in any of them its keys tell them from the fields of another object, such as
+    ``images`` and ``annotations`` of a COCO file that lists nothing.
 
     Parameters
     ----------
     found : object
-        Any object.
+        Any object; an empty one is none.
+
+    Examples
+    --------
+    >>> is_of_pipeline_by_name({"a.jpg": [], "b.jpg": []}), is_of_pipeline_by_name({"images": []})
+    (True, False)
     """
-    is_by_name = isinstance(found, Mapping) and all(map(is_of_pipeline, found.values()))
-    return is_by_name and any(found.values())
+    if not isinstance(found, Mapping) or not all(map(is_of_pipeline, found.values())):
+        return False
+    named = len(found) > 0 and not any(str(name).isidentifier() for name in found)
+    return named or any(found.values())
 
 
 def corners_of(found: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-    """Return left, top, right and bottom edge of each box of an image, whole pixels.
+    """Return left, top, right and bottom edge of each box of an image, as they stand there.
 
     Parameters
     ----------
@@ -67,10 +77,19 @@ def document_of_pipeline(found: Mapping[str, Any]) -> dict[str, Any]:
         {
             "image_id": name,
             "category": one["label"],
-            "bbox": [x1, y1, x2 - x1, y2 - y1],
+            "bbox": _bbox(corners),
             "score": one["score"],
         }
         for name, of_image in found.items()
-        for one, (x1, y1, x2, y2) in zip(of_image, corners_of(of_image), strict=True)
+        for one, corners in zip(of_image, corners_of(of_image), strict=True)
     ]
     return {"images": [{"id": name, "file_name": name} for name in found], "annotations": rows}
+
+
+def _bbox(corners: Sequence[Any]) -> list[float] | None:
+    """Return left, top, width and height; None where an edge is no number."""
+    try:
+        left, top, right, bottom = map(float, corners)
+    except (TypeError, ValueError):
+        return None
+    return [left, top, right - left, bottom - top]
