@@ -36,7 +36,8 @@ NETWORKS := autoeval/detectors tests/detectors autoeval/stability tests/stabilit
 RARE = $(filter-out $(NETWORKS) $(addsuffix /%,$(NETWORKS)),$(shell grep -rlw --include='test_*.py' 'mark.rare' tests))
 ALL_RARE = $(shell grep -rl --include='test_*.py' '^pytestmark = .*mark\.rare' tests)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n
-# Of the ordinary tests; in one (PROCESSES=0) they take a sixth less processor time and a third longer.
+# In one process (PROCESSES=0) tests take a sixth less processor time and a third longer: each further
+# one imports and collects all of them, and makes what they share again.
 PROCESSES ?= 2
 EVERYWHERE := not slow and not clients
 
@@ -48,10 +49,10 @@ test-docs: $(READY)
 	$(PYTEST) 0 $(DOCS_TESTS)
 
 test-counting: $(READY)
-	$(PYTEST) 2 $(COUNTING)
+	$(PYTEST) $(PROCESSES) $(COUNTING)
 
 test-rare: $(READY)
-	$(PYTEST) 2 -m "$(EVERYWHERE) and rare" $(NETWORKS) $(RARE)
+	$(PYTEST) $(PROCESSES) -m "$(EVERYWHERE) and rare" $(NETWORKS) $(RARE)
 
 # The package as files of predictions need it, without torch, under other Pythons that are at hand:
 # on the path, or among the versions of pyenv, whose commands on the path run the chosen one alone.
