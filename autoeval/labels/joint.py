@@ -58,7 +58,6 @@ from autoeval.labels.values import (
     objects_in_pool,
     quantile,
     satterthwaite,
-    satterthwaite_of_rows,
 )
 from autoeval.model.calibration import FOUND
 
@@ -235,7 +234,8 @@ class MeasuredCategories:
             return NOTHING
         m, variances = len(self.at), np.diag(self.covariance)
         error = math.sqrt(max(float(self.covariance.sum()), 0.0)) / m
-        return ValueWithError(float(self.values.mean()), error, satterthwaite(variances, self.dof))
+        dof = float(satterthwaite(variances, self.dof))
+        return ValueWithError(float(self.values.mean()), error, dof)
 
 
 NOT_MEASURED = MeasuredCategories(np.zeros(0, int), np.zeros(0), np.eye(0), np.zeros(0), np.eye(0))
@@ -348,11 +348,8 @@ def _posterior(
     """
     at = measured.at
     before = functionals @ prior.values
-    if not len(at):
-        total = _variances(prior, functionals)
-        stated = zip(before, np.sqrt(total), prior_dof, strict=True)
-        none = ValueWithError if prior.informative else lambda *_: NOTHING
-        return [Combined(none(*map(float, numbers)), 0.0, False) for numbers in stated]
+    if not len(at) and not prior.informative:
+        return [Combined(NOTHING, 0.0, False) for _ in before]
     of_one = measured.covariance[None], measured.dof[None]
     weights, errors, dof, shares = (
         of_first[0] for of_first in _weigh(prior, at, *of_one, functionals, prior_dof)
@@ -360,12 +357,6 @@ def _posterior(
     values = before + weights.T @ (measured.values - prior.values[at])
     numbers = zip(*(column.tolist() for column in (values, errors, dof, shares)), strict=True)
     return [Combined(ValueWithError(*of_each), share, conflict) for *of_each, share in numbers]
-
-
-def _variances(prior: JointPrior, functionals: np.ndarray) -> np.ndarray:
-    """Return a'Ka of A functionals, (A,), without the matrix K: it is large for many categories."""
-    loading = functionals @ prior.common
-    return np.asarray((loading**2).sum(axis=1) + functionals**2 @ prior.specific**2)
 
 
 def _weigh(
@@ -407,8 +398,10 @@ def _weigh(
     shares : ndarray of shape (D, A)
         Of the label-free variance that the labels remove.
     """
-    total = _variances(prior, functionals)
-    reach = prior.common[at] @ (functionals @ prior.common).T  # K_M a for each functional, (M, A)
+    # a'Ka without the matrix K, which is large for many categories
+    loading = functionals @ prior.common
+    total = (loading**2).sum(axis=1) + functionals**2 @ prior.specific**2
+    reach = prior.common[at] @ loading.T  # K_M a for each functional, (M, A)
     reach += (functionals[:, at] * prior.specific[at] ** 2).T
     both = prior.covariance(at) + covariance
     if held is not None:
@@ -430,9 +423,9 @@ def _weigh(
     # variances of few labels are estimates, and so are the weights (Rivest & Vandal 2003)
     of_weights = (4 * sampling**2 / dof * inverse)[:, :, None] * weights**2
     parts = weights**2 * sampling[:, :, None]
-    dof_of_labels = satterthwaite_of_rows(parts.swapaxes(1, 2), dof[:, None, :])
+    dof_of_labels = satterthwaite(parts.swapaxes(1, 2), dof[:, None, :])
     dofs = np.stack(np.broadcast_arrays(dof_of_labels, prior_dof), axis=-1)
-    dof_of_all = satterthwaite_of_rows(np.stack([of_labels, of_prior], axis=-1), dofs)
+    dof_of_all = satterthwaite(np.stack([of_labels, of_prior], axis=-1), dofs)
     errors = np.sqrt(left + of_weights.sum(axis=1))
     shares = np.divide(explained, total, out=np.zeros_like(explained), where=total > 0)
     return weights, errors, dof_of_all, shares

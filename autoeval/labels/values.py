@@ -35,6 +35,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 PER_OBJECT: Mapping[str, float] = MappingProxyType({"mAP": 0.6, "mAP50": 1.0, "mAP75": 1.0})
@@ -468,7 +469,7 @@ def combine(
         return Combined(labels, 1.0, True)
     share = between / (between + within)
     parts = (share**2 * within, (1 - share) ** 2 * between)
-    dof = satterthwaite(parts, (labels.dof, prior.dof))
+    dof = float(satterthwaite(parts, (labels.dof, prior.dof)))
     value = share * labels.value + (1 - share) * prior.value
     of_weights = 4 * (between * within) ** 2 / (labels.dof * (between + within) ** 3)
     return Combined(ValueWithError(value, math.sqrt(sum(parts) + of_weights), dof), share, False)
@@ -548,39 +549,28 @@ def _held_out_loss(residuals: np.ndarray, shape: np.ndarray, groups: np.ndarray)
     return total
 
 
-def satterthwaite(parts: Sequence[float] | np.ndarray, dofs: Sequence[float] | np.ndarray) -> float:
-    r"""Return the degrees of freedom of a sum of independent variances (Satterthwaite 1946).
+def satterthwaite(parts: ArrayLike, dofs: ArrayLike) -> np.ndarray:
+    r"""Return the degrees of freedom of sums of independent variances (Satterthwaite 1946).
 
     .. math:: \nu = \Big( \sum_i v_i \Big)^2 \Big/ \sum_i \frac{v_i^2}{\nu_i}
 
     Parameters
     ----------
-    parts : sequence of float
-        Variances v.
-    dofs : sequence of float
-        Degrees of freedom ν of each. Infinite where all parts are known exactly.
-
-    Examples
-    --------
-    >>> satterthwaite([1.0, 1.0], [4, 4])
-    8.0
-    """
-    return float(satterthwaite_of_rows(np.asarray(parts, float), np.asarray(dofs, float)))
-
-
-def satterthwaite_of_rows(parts: np.ndarray, dofs: np.ndarray) -> np.ndarray:
-    """Return the degrees of freedom of sums of independent variances, see `satterthwaite`.
-
-    Parameters
-    ----------
-    parts, dofs : ndarray of shape (..., K)
-        The K variances of each sum, and their degrees of freedom.
+    parts : array_like of shape (..., K)
+        The K variances v of each sum.
+    dofs : array_like of shape (..., K)
+        Degrees of freedom ν of each.
 
     Returns
     -------
     ndarray of shape (...)
         Infinite where all parts of a sum are known exactly.
+
+    Examples
+    --------
+    >>> float(satterthwaite([1.0, 1.0], [4, 4]))
+    8.0
     """
-    below = np.sum(parts**2 / dofs, axis=-1)
-    total = parts.sum(axis=-1)
+    parts = np.asarray(parts, float)
+    below, total = np.sum(parts**2 / np.asarray(dofs, float), axis=-1), parts.sum(axis=-1)
     return np.divide(total**2, below, out=np.full_like(total, math.inf), where=below > 0)
