@@ -378,12 +378,14 @@ def relative_disagreement(a: Site, b: Site) -> np.ndarray:
     Returns
     -------
     ndarray of shape (K, N)
-        The mean of both directions of `ProbableLabels.disagreement`, of mean 1 in each category; 1
-        on all images where they agree on all.
+        The mean of both directions of `ProbableLabels.disagreement`, and over the IoU thresholds of
+        average precision, which boxes that moved change, too; of mean 1 in each category; 1 on all
+        images where they agree on all.
     """
     of_a, of_b = (ProbableLabels(site.boxes, site.right_at_half) for site in (a, b))
-    from_b = of_a.disagreement(b.boxes, b.right_at_half)
-    sizes = of_b.disagreement(a.boxes, a.right_at_half) + from_b
+    thresholds = range(len(IOUS))
+    from_b = of_a.disagreement(b.boxes, b.right_at_half, thresholds)
+    sizes = of_b.disagreement(a.boxes, a.right_at_half, thresholds) + from_b
     means = sizes.mean(axis=1, keepdims=True)
     return np.divide(sizes, means, out=np.ones(sizes.shape), where=means > 0)
 

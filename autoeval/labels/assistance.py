@@ -130,13 +130,15 @@ class ProbableLabels:
             ranked.append(RankedDetections.of(*of_category, ranks=ranks))
         return ranked
 
-    def disagreement(self, boxes: Boxes, right: np.ndarray) -> np.ndarray:
+    def disagreement(
+        self, boxes: Boxes, right: np.ndarray, thresholds: Sequence[int] = (AT_HALF,)
+    ) -> np.ndarray:
         """Return the expected number of boxes on which the detectors disagree, (C, M).
 
         Of each category on each image.
 
-        A box counts by how much its probability differs from that of the label that it takes at IoU
-        .5, 0 where there is none; an unmatched box of the other detector by its probability.
+        A box counts by how much its probability differs from that of the label that it takes at an
+        IoU, 0 where there is none; an unmatched box of the other detector by its probability.
 
         Parameters
         ----------
@@ -144,19 +146,22 @@ class ProbableLabels:
             N boxes of the detector.
         right : ndarray of shape (N,)
             Probability that each is right at IoU .5.
+        thresholds : sequence of int
+            Places in `IOUS` of those over which the mean is taken; by default .5 alone, at which
+            boxes that moved by little agree.
         """
         labels, shape = self.boxes, (len(boxes.categories), len(boxes.images))
         order, hits = self._matched(boxes)
-        at, matched = (
-            np.ravel_multi_index((boxes.label[order], boxes.image[order]), shape),
-            hits[AT_HALF],
-        )
+        at = np.ravel_multi_index((boxes.label[order], boxes.image[order]), shape)
         of_labels = np.ravel_multi_index((labels.label, labels.image), shape)
         n = shape[0] * shape[1]
-        differing = np.bincount(at, np.abs(right[order] - matched), minlength=n)
         expected_labels = np.bincount(of_labels, self.probabilities, minlength=n)
-        unmatched = expected_labels - np.bincount(at, matched, minlength=n)
-        return np.asarray(differing + np.maximum(unmatched, 0)).reshape(shape)
+        disagreement = np.zeros(n)
+        for matched in hits[list(thresholds)]:
+            differing = np.bincount(at, np.abs(right[order] - matched), minlength=n)
+            unmatched = expected_labels - np.bincount(at, matched, minlength=n)
+            disagreement += differing + np.maximum(unmatched, 0)
+        return (disagreement / len(thresholds)).reshape(shape)
 
     def draw_sizes(self, boxes: Boxes, right: np.ndarray) -> np.ndarray:
         r"""Return how often each of M images is drawn where both disagree more often, of mean 1.

@@ -5,6 +5,7 @@ from functools import cache
 from html import escape
 from itertools import permutations, product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,13 @@ from scipy import stats
 from autoeval import compare, fit, plan_labels
 from autoeval.accuracy.coco_evaluation import rank_categories
 from autoeval.accuracy.measures import image_counts
+from autoeval.boxes import Boxes, LabelledImage
 from autoeval.comparison.compare_sites import joint_covariance, probability_of_best
-from autoeval.comparison.paired_labels import difference_with_labels, one_found_by_either
+from autoeval.comparison.paired_labels import (
+    difference_with_labels,
+    one_found_by_either,
+    relative_disagreement,
+)
 from autoeval.comparison.unlabelled_difference import ERROR_FACTOR
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
@@ -323,6 +329,27 @@ def test_what_is_shown_knows_how_images_were_drawn():
         np.array([1.0, 0, 0, 0]), sample, np.array([1.0, 1 / 3, 1 / 3, 1 / 3])
     )
     assert everything.factor == 0  # the image that may vary is certain to be labelled
+
+
+def test_moved_boxes_vary_a_difference_too():
+    """One of four images is lost, boxes of the others have an IoU of .82, over seven of ten.
+
+    By the disagreement at .5 alone the three would vary nothing: intervals by labels of a plan were
+    half as wide as they should be where the rest of the boxes moved by 4 % of their sides.
+    """
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", (99, 99)) for k in range(4))
+
+    def version(n, side):
+        boxes = np.tile([0.0, 0.0, 10.0, side], (n, 1))
+        found = Boxes(images, ("car",), np.arange(n), np.zeros(n, int), boxes, np.full(n, 0.9))
+        return SimpleNamespace(boxes=found, right_at_half=np.full(n, 0.8))
+
+    old, new = version(4, 10.0), version(3, 8.2)
+    of_each = np.array([[0.3 * 2, 0.3 * 2, 0.3 * 2, 1]])  # in boxes of .8, by either as labels
+    expected = of_each / of_each.mean()
+    np.testing.assert_allclose(relative_disagreement(old, new), expected)
+    np.testing.assert_allclose(relative_disagreement(new, old), expected)
+    assert (relative_disagreement(old, old) == 1).all()
 
 
 @pytest.mark.parametrize("moved", [0.0, 0.01])

@@ -556,6 +556,12 @@ def test_disagreement_by_hand(site):
     assert counted.shape == (len(pool.categories), len(pool.images))
     assert counted[0, :3] == pytest.approx([0.2, 0.7, 0.4])
     assert counted.sum() == pytest.approx(1.3)
+    moved = replace(other, boxes=np.array([[0, 0, 10, 8.2], [50, 50, 60, 60]], np.float32))
+    counted = ProbableLabels(moved, np.array([0.9, 0.4])).disagreement(
+        detected, np.array([0.7, 0.7]), range(10)
+    )
+    of_first = 0.7 * 0.2 + 0.3 * (0.7 + 0.9)  # IoU .82: matched at seven thresholds of ten
+    assert counted[0, :3] == pytest.approx([of_first, 0.7, 0.4])
 
 
 @pytest.fixture(scope="module")
