@@ -117,8 +117,8 @@ class NamedDetector(TypedDict, total=False):
     Parameters
     ----------
     detector : str
-        Detector to run, of any framework that `autoeval list detectors` names, such as best.pt of
-        Ultralytics or torchvision:NAME; one of configs/detectors/, an mmdet config (CONFIG.py or
+        Detector to run: best.pt of Ultralytics, torchvision:NAME or what else `autoeval list
+        detectors` names; one of configs/detectors/, an mmdet config (CONFIG.py or
         mmdet::FOLDER/FILE.py), or FILE.py:NAME of a BlackBoxDetector.
     """
 
